@@ -1,37 +1,38 @@
-"""Which method is best at an epsilon, and which epsilon a value of the metric needs: many mechanisms, while they are computed."""
+"""Which method is best at an epsilon, and which epsilon a value of the metric needs: all methods, while they are computed."""
 
 import streamlit as st
 
-from dpviz.dashboard.frame import fields, page, pinned, sidebar
+from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.trade_off import KEYS, answers, curves, numbers, presets, repeated, running, settings, tuning
+from dpviz.reporting import words
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
 settings.apply_chosen_knobs()
 own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
-left, right = st.columns([5, 2], vertical_alignment="center")
-with left:
-    budget = st.container(key="budget")
+budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget=budget, measured=True)
 chosen = settings.read(own, spec)
 page.problems()
-with right:
-    settings.target_field(chosen.metric)
 with answer:
     kept = pinned.outcome_beside(spec)
-view = running.start(spec, chosen, theme, kept)
-with answer:
-    running.draw_live(view, answers.headline, answers.other_run, every=running.PICTURES)
-running.draw_live(view, running.progress)
-running.draw_live(view, curves.picture, answers.guessing, every=running.PICTURES)
-settings.draw(spec, own)
-running.draw_live(view, numbers.method_table, every=running.PICTURES)
+ranked = ranking.start(spec)
+view = running.start(ranked, spec, chosen, theme, kept)
+left, right = st.columns([2, 3], gap="medium")
 if view is not None:
-    numbers.evidence_links(view)
-    numbers.downloads(view)
-tuning.section(spec, chosen, theme)
+    with answer:
+        tasks.follow(ranked, lambda measured: answers.headline(view, measured), every=2.0)
+    with left:
+        tasks.follow(ranked, lambda measured: answers.rank(view, measured), "Measuring every method", every=2.0)
+    with right:
+        running.draw_live(view, running.progress)
+        running.draw_live(view, curves.picture, every=running.PICTURES)
+settings.draw(own, chosen.metric)
 if view is not None:
-    repeated.section(view)
+    numbers.section(view)
+with st.expander(f"Tune and cross-validate at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
+    tuning.section(spec, chosen, theme)
+    if view is not None:
+        repeated.section(view)
 presets.section(spec, chosen, view)
-if view is not None:
-    numbers.draw_sources(view)

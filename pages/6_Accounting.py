@@ -1,4 +1,4 @@
-"""From a sensitivity to noise: accountants, relations, composition, and what is left to an attacker."""
+"""What several releases cost together, the noise that each accountant asks for, and what is left to an attacker."""
 
 import streamlit as st
 
@@ -7,7 +7,7 @@ from dpviz.dashboard.components import folds
 from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
-theme = page.start("Accounting", "How much noise does a proof need, and what is left to an attacker?")
+theme = page.start("Accounting", "What do several trainings cost together, and how much noise does a proof need?")
 own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large", vertical_alignment="center")
@@ -27,31 +27,32 @@ if found is not None:
     same = kept is not None and kept.spec.mechanism == run.mechanism and kept.calibration.noise_scale > 0
     left, right = st.columns(2, gap="large")
     with left:
+        ledger.draw(run, calibration, theme)
+    with right:
         if released is None:
             comparison.own_noise(subject)
         else:
             comparison.bars(theme, subject, options, kept.calibration if kept is not None and same else None)
-    with right:
-        curves.attacker(run, theme, attack, None if kept is None else kept.attack)
     page.top_first()
-    comparison.guarantee_badge(subject)
+    curves.attacker(run, theme, attack, None if kept is None else kept.attack)
     of_release = run, theme, released, subject.compared
     known = released is not None
+
+    def curves_of_release() -> None:
+        curves.renyi(*of_release)
+        curves.delta_curve(*of_release)
+        curves.composition(theme, released, run)
+        curves.relations(*of_release)
+
+    def sources() -> None:
+        comparison.papers(run)
+        comparison.guarantee_badge(subject)
+        if released is not None:
+            comparison.draw_sources(run, options)
+
+    noises = "What each of these noises does to the model"
     folds.sections(
-        Section(
-            "What each of these noises does to the model",
-            lambda: comparison.usefulness(subject, theme, options),
-            known,
-            sent="noises",
-        ),
-        Section("Rényi divergence: ε at each order, and the best order", lambda: curves.renyi(*of_release), known, sent="orders"),
-        Section("The whole curve: δ for every ε", lambda: curves.delta_curve(*of_release), known, sent="curve"),
-        Section("Composition: ε over steps", lambda: curves.composition(theme, released, run), known, sent="steps"),
-        Section(
-            "Neighbouring datasets: replace-one or add-remove", lambda: curves.relations(*of_release), known, sent="relations"
-        ),
-        Section("Ledger: what several releases cost together", lambda: ledger.draw(run, calibration, theme), asked="ledger"),
-        Section("What each paper adds, and what is needed", lambda: comparison.papers(run), sent="papers"),
+        Section(noises, lambda: comparison.usefulness(subject, theme, options), known, sent="noises"),
+        Section("Rényi divergence, δ for every ε, steps and relations", curves_of_release, known, sent="curve"),
+        Section("Guarantee, what each paper adds, and how this is computed", sources, sent="papers"),
     )
-    if released is not None:
-        comparison.draw_sources(run, options)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from dpviz.dashboard.frame import fields, page, pinned, sidebar
+from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
 from dpviz.dashboard.guarantees import KEYS, table, tolerated
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
@@ -13,7 +13,7 @@ spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
     attacker = tolerated.choose_attacker(own)
 page.problems()
-task = table.start(spec, attacker)
+task = ranking.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)
 table.show(task, spec, theme, own["order"], kept, attacker)

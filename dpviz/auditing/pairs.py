@@ -230,15 +230,15 @@ def replace_by(problem: Problem, index: At, x: Floats, y: float) -> Pair:
 
 
 def most_influential(problem: Problem, persons: NDArray[np.intp] | None = None) -> Pair:
-    """The row whose label flip changes the non-private minimiser most, to first order, with its label flipped.
-
-    (g_i - g_i')/n through the inverse Hessian (Koh, Liang 2017, eq. (1)); for a network through its approximation.
+    """The most influential row (`Influence.order`), with its label flipped.
 
     Args:
-        persons: (n,) the person of each row, where epsilon is for a person: all rows of the one whose rows change most in sum.
+        persons: (n,) the person of each row, where epsilon is for a person: all rows of the one whose rows, left out one by one,
+            change most in sum, by Newton steps.
     """
-    norms = influence_of(problem).flip_norm
-    persons = np.arange(problem.n) if persons is None else persons
-    at = np.flatnonzero(persons == np.argmax(np.bincount(persons, norms)))
+    influence = influence_of(problem)
+    at = influence.order[:1]
+    if persons is not None:
+        at = np.flatnonzero(persons == np.argmax(np.bincount(persons, influence.newton_norm)))
     pair = label_flip(problem, at)
-    return Pair("most-influential", pair.first, pair.second, f"R{name_rows(at)}, which moves the model most, label flipped.")
+    return Pair("most-influential", pair.first, pair.second, f"R{name_rows(at)}, the most influential, label flipped.")

@@ -32,7 +32,7 @@ from dpviz.models.problem import Problem
 
 #: kinds of pairs, in words; the worst case needs public facts of the data alone
 KINDS: dict[str, str] = {
-    "most-influential": "The row whose other label moves the model most",
+    "most-influential": "The most influential row, label flipped",
     "worst-case": "The worst case for this method, on synthetic rows",
     "without": "A row of your choice, there or not",
     "label-flip": "A row of your choice, label flipped",
@@ -40,7 +40,7 @@ KINDS: dict[str, str] = {
 }
 #: the same where epsilon is for a person: all of a person's rows differ
 KINDS_OF_PERSONS: dict[str, str] = {
-    "most-influential": "The person whose other labels move the model most",
+    "most-influential": "The most influential person, labels flipped",
     "worst-case": KINDS["worst-case"],
     "without": "A person of your choice, there or not",
     "label-flip": "A person of your choice, labels flipped",
@@ -85,7 +85,7 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
         made = most_influential(problem, who)
         at = differing_rows(made.first, made.second)
         name = name_rows(ids[at])
-        why = f"R{name}, whose other label moves the model most: label flipped."
+        why = f"R{name}, the most influential: label flipped."
         return replace(made, why=why, asks=f"the label of r{name}")
     first = _position("row", ids, row, 0)
     at = np.array([first]) if who is None else np.flatnonzero(who == who[first])

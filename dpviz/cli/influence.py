@@ -10,8 +10,8 @@ from dpviz.common.validate import check_integer, number_from_text
 _COLUMNS = {
     "row_id": "training row, as on the pages",
     "label": "-1 or +1",
-    "influence": "change of the parameters without the row, to first order",
-    "newton": "the same by one Newton step, much closer to retraining",
+    "influence_function": "change of the parameters without the row, to first order",
+    "newton_step": "the same by one Newton step, much closer to retraining",
     "leverage": "share of the curvature that the row provides itself, in [0, 1)",
     "label_flip": "change of the parameters with the row's other label, to first order",
     "correct": "share of the private models that predict the row right",
@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> None:
         {
             "row_id": inspected_run.row_ids,
             "label": inspected_run.rows["label"].to_numpy(),
-            "influence": influence.norm,
-            "newton": influence.newton_norm,
+            "influence_function": influence.norm,
+            "newton_step": influence.newton_norm,
             "leverage": influence.leverage,
             "label_flip": influence.flip_norm,
             "correct": inspected_run.rows["correct"].to_numpy(),
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
             "individual_epsilon": np.nan if inspected_run.epsilon is None else inspected_run.epsilon,
         }
     )
-    at = np.argsort(-influence.newton_norm, kind="stable")[: top or None]
+    at = influence.order[: top or None]
     shown = table.iloc[at]
     if options.retrain:
         with Bar() as bar:

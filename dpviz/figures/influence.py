@@ -37,8 +37,9 @@ def training_map(
     named: NDArray[np.bool_] | None = None,
     overlay: NDArray[np.bool_] | None = None,
     narrow: bool = False,
+    shade: tuple[str, Floats] | None = None,
 ) -> go.Figure:
-    """Every training row as a point: colour is influence, shape and outline say what the noise did to it.
+    """Every training row as a point: colour is influence or another amount, shape and outline say what the noise did to it.
 
     An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Size is individual
     epsilon. Rows that have a name are drawn above all others. Of many rows the density is drawn, and on it, as points, the most
@@ -60,13 +61,15 @@ def training_map(
         named: (n,) rows whose ids are written beside them, a few.
         overlay: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
         narrow: whether the colour scale stands below the map, which is too narrow for it beside.
+        shade: name and (n,) values >= 0 of the colour, where that is not the influence.
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
     above, looks = _either(n, named, chosen), _looks(n, with_noise, used, theme)
     width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
-    colour, bar = _logarithmic(influence, below=narrow)
-    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, _amounts(influence))
+    title, values = shade or ("influence", influence)
+    colour, bar = _logarithmic(values, title, below=narrow)
+    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, title, _amounts(values))
     traces = drawn.points(looks, influence, group if group is not None and group.any() else None) + _keys(looks, theme)
     if overlay is not None and overlay.any():
         marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
@@ -75,7 +78,7 @@ def training_map(
         ring = {"symbol": "circle-open", "size": base + 14, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
         traces.append(drawn.marks(chosen, ring, showlegend=False, customdata=row_ids[chosen]))
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = drawn.names(chosen) + ([_title_below(scaled)] if narrow else [])
+    notes = drawn.names(chosen) + ([_title_below(title, scaled)] if narrow else [])
     lower = (_BAR + _SCALED * scaled) if narrow else 0
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
     layout = _layout(names, scaled, more, below=lower)
@@ -91,7 +94,7 @@ class _Rows:
         kind: of the traces.
         above: (n,) rows that are raised above the others.
         colour, width: (n,).
-        amounts: (n,) influences to be read; None for none.
+        title, amounts: of the colour, and (n,) to be read; None for none.
     """
 
     xy: NDArray[np.float32]
@@ -101,6 +104,7 @@ class _Rows:
     above: NDArray[np.bool_]
     colour: NDArray[Any]
     width: NDArray[Any]
+    title: str
     amounts: NDArray[Any] | None
 
     def marks(self, at: NDArray[np.bool_], marker: Trace, hover: str = "", **more: Any) -> Trace:
@@ -127,7 +131,7 @@ class _Rows:
             outline = _outline(self.width[rows], line, symbol, raised, self.theme)
             marker = {"color": self.colour[rows], "symbol": symbol, "coloraxis": "coloraxis"} | outline
             text = None if self.amounts is None else self.amounts[rows]
-            hover = f"row %{{customdata}}{'' if text is None else ': influence %{text}'}<extra></extra>"
+            hover = f"row %{{customdata}}{'' if text is None else f': {self.title} %{{text}}'}<extra></extra>"
             made = self.marks(rows, marker, hover, customdata=self.ids[rows], showlegend=False, text=text)
             return made if picked is None else made | {"selectedpoints": np.flatnonzero(picked[rows]).tolist()}
 
@@ -193,9 +197,9 @@ def _looks(n: int, with_noise: NDArray[np.bool_] | None, used: NDArray[np.bool_]
     )
 
 
-def _title_below(scaled: bool) -> Trace:
+def _title_below(title: str, scaled: bool) -> Trace:
     """The title of a colour scale that stands below the map, and below the title of its axis."""
-    return note("influence", 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)
+    return note(title, 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)
 
 
 def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: int = 0) -> Trace:
@@ -220,12 +224,12 @@ def _keys(looks: _Looks, theme: Theme) -> list[Trace]:
     return [legend_entry(f"{count:,} {name}", marker) for count, name, marker in there if count]
 
 
-def _logarithmic(values: Floats, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
+def _logarithmic(values: Floats, title: str, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
     """log10 of values for a colour axis, and the axis: from the 2 % quantile to the largest, four decades at most."""
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)
     low = low if low < top else 0.1 * top
-    bar = {"title": {"text": "influence", "side": "right"}, "thickness": 14, "len": 0.9}
+    bar = {"title": {"text": title, "side": "right"}, "thickness": 14, "len": 0.9}
     bar |= ticks(np.log10(low), np.log10(top))
     if below:
         bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
@@ -240,5 +244,5 @@ def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
 
 
 def _amounts(values: Floats) -> NDArray[np.str_] | None:
-    """Influences for hovering; every array comes back with every selected point, so a large set does without."""
+    """Amounts for hovering; every array comes back with every selected point, so a large set does without."""
     return np.array([f"{v:.3g}" for v in values], str) if len(values) <= WEBGL_FROM else None

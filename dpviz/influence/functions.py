@@ -107,6 +107,8 @@ class InverseHessian:
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
 DENSE_APPROXIMATION = 1500  # the same where the Hessian is approximate anyway, and a cheaper approximation is at hand
 _MOST_LEVERAGE = 0.9
+_RETRAINED = 5  # rows that are retrained without, to know which of them is the most influential
+_MINIMISER = 1e-8  # gradient up to which parameters count as the minimum of a convex problem
 _TRAINED = 1e-6  # gradient up to which a network counts as being at a minimum
 
 
@@ -221,6 +223,25 @@ class Influence:
         """(n,) |NS_i|: much closer to retraining than `norm`."""
         return self.norm / (1.0 - self.leverage)
 
+    @cached_property
+    def leaders(self) -> Retrained | None:
+        """Retrained without each of the rows of the largest Newton steps; None for networks and where theta is no minimum."""
+        if not self.problem.model.convex or self.residual > _MINIMISER:
+            return None
+        return self.leave_one_out(np.argsort(-self.newton_norm, kind="stable")[:_RETRAINED])
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """(n,) positions of the rows, the most influential first: by what the parameters change without the row.
+
+        The rows of the largest Newton steps are retrained without, and stand by that; all others stand by the Newton step. A
+        network, and parameters that are no minimum, have nothing to retrain to: there the Newton step decides alone.
+        """
+        ranks = np.argsort(-self.newton_norm, kind="stable")
+        if self.leaders is not None:
+            ranks[:_RETRAINED] = self.leaders.index[np.argsort(-self.leaders.norm, kind="stable")]
+        return ranks
+
     def added_norm(self, rows: Rows) -> Floats:
         """(k,) how far the parameters move when one of k new rows joins the others, by a Newton step: |H^{-1} g|/(n (1 + h)).
 
@@ -320,13 +341,16 @@ class Influence:
         return retrain(self.problem, self.theta, self.solve, at, tolerance=tolerance, monitor=monitor)
 
     def frame(self) -> pd.DataFrame:
-        """One row per training row, by its id: influence, newton, leverage, own_loss, training_loss, objective, rank."""
-        rank = np.empty(self.problem.n, int)
-        rank[np.argsort(-self.newton_norm, kind="stable")] = np.arange(1, self.problem.n + 1)
+        """One row per training row, by its id.
+
+        influence_function and newton_step approximate the change of the parameters without the row, rank is its place in
+        `order`; leverage, own_loss, training_loss, objective.
+        """
+        rank = np.argsort(self.order) + 1
         return pd.DataFrame(
             {
-                "influence": self.norm,
-                "newton": self.newton_norm,
+                "influence_function": self.norm,
+                "newton_step": self.newton_norm,
                 "leverage": self.leverage,
                 "own_loss": self.on_own_loss,
                 "training_loss": self.on_training_loss,
@@ -343,7 +367,7 @@ class Influence:
         return np.array([check_integer("index", i, 0, self.problem.n - 1) for i in np.atleast_1d(np.asarray(index))], np.intp)
 
     def _need_minimiser(self) -> None:
-        if self.residual <= (1e-8 if self.problem.model.convex else _TRAINED):
+        if self.residual <= (_MINIMISER if self.problem.model.convex else _TRAINED):
             return
         if self.problem.model.convex:
             raise InvalidInput("theta", "is not the minimiser, so retraining has nothing to compare with", "Leave theta out.")

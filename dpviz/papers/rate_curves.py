@@ -68,7 +68,8 @@ def rate_curves(spec: RunSpec, over: Axis, measured: Sequence[Excess]) -> list[R
         return []
     base, middle = facts_of(spec), len(measured) // 2
     x, out = [over.of(e) for e in measured], []
-    at = [replace(base, n=e.n, d=e.d, epsilon=e.epsilon, delta=e.delta, inner=0, influential=0, radius=0.0) for e in measured]
+    base = replace(base, inner=0, influential=0, radius=0.0)
+    at = [replace(base, n=e.n, d=e.d, epsilon=e.epsilon, delta=e.delta, mu=e.lam, L=base.L - base.mu + e.lam) for e in measured]
     for table, entries in ROWS.items():
         for row in entries:
             if row.excess is None or row.excess.value is None:

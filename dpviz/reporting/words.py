@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -132,10 +131,20 @@ def split(cost: Cost) -> str:
     return ", ".join(filter(None, parts(cost).values())) or "no part that can be seen"
 
 
+#: difference, in shares or of a loss, that is no small one
+LARGE = 0.03
+
+
 def privacy_cost(cost: Cost) -> str:
-    """The cost of privacy: "privacy costs 5.3 points"; what the test rows and draws cannot tell from 0 is no measurable cost."""
-    if not cost.measurable:
+    """The cost of privacy: "privacy costs 5.3 points"; what the test rows and draws cannot tell from 0 is no measurable cost.
+
+    A large difference that they cannot tell from 0 is shown as its interval: it may be a cost.
+    """
+    if not cost.measurable and abs(cost.total) < LARGE * (1 if cost.metric.shares else cost.non_private):
         return "no measurable cost"
+    if not cost.measurable:
+        low, high = (amount(cost.metric, cost.total + side * cost.error) for side in (-1, 1))
+        return f"too few test rows to tell: between {low} and {high}{' points' if cost.metric.shares else ''}"
     size = amount(cost.metric, abs(cost.total)) + (" points" if cost.metric.shares else "")
     return f"privacy costs {size}" if cost.total > 0 else f"{size} better than without privacy"
 
@@ -242,8 +251,9 @@ def markdown(text: str) -> str:
 
 
 def best_method(
-    best: Mapping[str, Any] | None,
-    labels: Mapping[str, str],
+    names: Sequence[str],
+    value: float,
+    epsilon: float,
     floor: float,
     measure: Metric = METRICS["accuracy"],
     among: int = 1,
@@ -252,25 +262,23 @@ def best_method(
     """The best proved method at a budget, in one sentence.
 
     Args:
-        best: its row of `curves.summarise`; None where no method is proved.
-        labels: what to call each mechanism.
+        names: the best one, then those that cannot be told apart from it; none where no method is proved.
+        value: the best one's metric.
+        epsilon: of the budget.
         floor: the metric of the majority label, NaN where it has no value.
         measure: the metric.
         among: how many methods are compared.
-        over: whether all of them are computed; otherwise the answer may still change.
+        over: whether all of them are measured; otherwise the answer may still change.
     """
-    if best is None and not among and not over:
-        return "No method is computed at this ε yet."
-    if best is None:
-        return "None of these methods has a proved guarantee."
-    mean, half = float(best["mean"]), float(best["spread"])
-    spread = "" if math.isnan(half) else f" ± {100 * half:.1f}" if measure.shares else f" ± {half:.3f}"
-    name = labels.get(str(best["mechanism"]), str(best["mechanism"]))
-    name += f" ({LABELS[Status(best['status'])][0]})"
-    end = ", worse than guessing" if measure.higher_is_better and is_worse(mean, floor) else ""
-    value = f"{percent(mean)}{spread}" if measure.id == "accuracy" else f"{measure.within} {metric_value(measure, mean)}{spread}"
-    of = (f" of {among}" if among > 1 else "") + ("" if over else " so far")
-    return f"Best{of} at ε = {three(float(best['epsilon']))}: {name}, {value}{end}."
+    so_far = "" if over else " so far"
+    if not names:
+        return f"None of {among} methods has a proved guarantee and a value{so_far} at ε = {three(epsilon)}."
+    ties = len(names) - 1
+    others = f" and {ties - 1} more" if ties > 2 else f" and {names[2]}" if ties == 2 else ""
+    tied = f"; {names[1]}{others} {'are' if ties > 1 else 'is'} as good within the error" if ties else ""
+    end = ", worse than guessing" if measure.higher_is_better and is_worse(value, floor) else ""
+    shown = percent(value) if measure.id == "accuracy" else f"{measure.within} {metric_value(measure, value)}"
+    return f"Best of {among} methods{so_far} at ε = {three(epsilon)}: {names[0]}, {shown}{end}{tied}."
 
 
 def needed_budget(

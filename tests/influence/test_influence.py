@@ -178,7 +178,7 @@ def test_planted_outliers_are_on_top() -> None:
     data = dpviz.load_dataset("teaching")
     planted = set(np.flatnonzero(data.frame["kind"] == "outlier"))
     table = influence_of(Problem(Rows(data.X, data.y), get_model("logistic"), 0.01)).frame()
-    assert set(table.sort_values("newton").index[-8:]) == planted
+    assert set(table.sort_values("newton_step").index[-8:]) == planted
     assert set(table.sort_values("own_loss").index[-8:]) == planted
     assert set(table.index[table["rank"] <= 8]) == planted
 
@@ -206,3 +206,13 @@ def test_no_rows_and_models_without_unique_minimiser(tumours: Problem) -> None:
     assert np.isfinite(away.newton_norm).all()
     with pytest.raises(dpviz.InvalidInput, match="not at a minimum"):
         away.leave_one_out([0])
+
+
+@pytest.mark.parametrize("dataset", ["teaching", "iris"])
+@pytest.mark.parametrize("lam", [0.0, 0.1])
+def test_the_most_influential_row_is_that_of_retraining(dataset: str, lam: float) -> None:
+    influence = dpviz.influence_of(dpviz.RunSpec(dataset, lam=lam))
+    changes = influence.leave_one_out().norm
+    assert influence.order[0] == changes.argmax()
+    assert np.array_equal(np.sort(influence.order), np.arange(len(changes)))
+    assert list(influence.frame()["rank"].to_numpy()[influence.order[:9]]) == list(range(1, 10))

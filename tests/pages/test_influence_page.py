@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
@@ -13,7 +14,7 @@ from support_pages import address, plain, settled, text
 import dpviz
 from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import add_version
-from dpviz.experiments.run.setup import rows_in, setup_for
+from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.capabilities import HasRule, IndividualBudget, NoisesRows
 from dpviz.models import get_model
@@ -49,7 +50,10 @@ def test_a_mechanism_of_every_kind_has_a_page(mechanism: str, model_id: str) -> 
         return
     result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
     influence = dpviz.influence_of(result.setup.problem)
-    assert f"Row {result.setup.split.train[influence.newton_norm.argmax()]} " in sentence(page)
+    assert f"Row {result.setup.split.train[influence.order[0]]} " in sentence(page)
+    leaders = influence.leaders
+    if leaders is not None:
+        assert f"parameters change by {leaders.norm.max():.3g}." in sentence(page), "by retraining"
     if result.record.times_noised is not None:
         count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
         assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
@@ -114,8 +118,8 @@ def test_groups_are_followed_by_every_panel() -> None:
     ids = setup_for(dpviz.RunSpec(dataset="teaching")).split.train
     page.session_state["dpviz.group"] = ids[40:80]
     page.run()
-    strength = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).newton_norm
-    best = ids[40 + int(strength[40:80].argmax())]
+    order = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).order
+    best = ids[next(i for i in order if 40 <= i < 80)]
     assert page.text_input(key="own.row").placeholder == f"{best}"
     assert "Of the 40 rows of the group" in text(page)
     assert "40 rows of the group, retrained exactly" in text(page)
@@ -141,26 +145,13 @@ def test_people_are_found_by_their_values() -> None:
     assert f"{len(want)} of 240 training rows, by influence" in text(page)
     table = next(d.value for d in page.dataframe if len(d.value) == len(want) and "age" in d.value)
     assert set(table["row id"]) == set(want)
-    assert (np.diff(table["influence"]) <= 0).all()
     page.text_input(key="find-value-age").set_value("__import__('os')").run()
     assert "age" in page.warning[0].value
 
 
-def test_the_idea_can_be_tried_and_trained() -> None:
-    page = opened()
-    page.select_slider(key="own.share").set_value(0.05).run()
-    assert address(page)["share"] == "0.05"
-    assert "The 16 most influential of 320 rows receive noise" in text(page)
-    assert "covers all rows together" in sentence(page), "the answer stays that of the sidebar's method"
-    assert len(sentence(page).split()) <= 24
-    page.toggle(key="idea-train").set_value(True).run()
-    assert not page.error
-    assert next(t.value for t in page.table if t.value.index.name == "Share with noise").shape == (3, 3)
-
-
 def test_pictures_for_digits_and_units_for_people() -> None:
     page = opened(dataset="digits", mechanism="dbdp", seeds="1")
-    assert "The row before and after noise" in [h.value for h in page.header]
+    assert "This row in the table with noise (D_priv)" in [h.value for h in page.header]
     page = opened(dataset="census-300", mechanism="dbdp", seeds="1")
     table = next(t.value for t in page.table if t.value.index.name == "moved most, own units")
     assert len(table) == 8
@@ -189,29 +180,8 @@ def test_reports_of_people_are_shown_or_named() -> None:
 def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
     setup = setup_for(dpviz.RunSpec(dataset="teaching"))
     held = setup.split.test[3]
-    page = support_pages.addressed("Person", row=str(held))
-    page.session_state["fold-new"] = True
-    page.run()
-    assert f"{held} is a test row" in page.warning[0].value
-    change = dpviz.influence_of(dpviz.RunSpec(dataset="teaching")).added_norm(setup.test)
-    assert f"by at most {change.max():.3g}, in the median" in text(page)
-    new = next(frame.value for frame in page.dataframe if "change if added" in frame.value)
-    assert new["row id"].iloc[0] == setup.split.test[change.argmax()]
-    assert new["change if added"].to_numpy() == pytest.approx(np.sort(change)[::-1])
+    assert f"{held} is a test row" in opened(row=str(held)).warning[0].value
     assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
-
-
-@pytest.mark.long
-def test_new_rows_weigh_what_they_would_in_training() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", class_weight=8.0)
-    setup, influence = setup_for(spec), dpviz.influence_of(spec)
-    page = support_pages.addressed("Person", mechanism=spec.mechanism, class_weight="8")
-    page.session_state["fold-new"] = True
-    page.run()
-    shown = next(frame.value for frame in page.dataframe if "change if added" in frame.value)["change if added"].to_numpy()
-    weighed = influence.added_norm(rows_in(setup.dataset, setup.split.test, (1 / 8, 1.0)))
-    assert shown == pytest.approx(np.sort(weighed)[::-1])
-    assert shown != pytest.approx(np.sort(influence.added_norm(setup.test))[::-1]), "control: without weights"
 
 
 @pytest.mark.parametrize("query", [{"row": "0", "other": "0"}, {"other": "4"}])
@@ -239,3 +209,33 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
     assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
+
+
+def test_a_person_is_chosen_and_named_by_the_own_id_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = pd.Series([f"P{k:03}" for k in range(400)], name="patient")
+    monkeypatch.setattr(inspected, "own_ids", lambda dataset: names)
+    row = int(setup_for(dpviz.RunSpec(dataset="teaching")).split.train[17])
+    page = opened(row=f"P{row:03}")
+    assert not page.warning
+    assert f"patient P{row:03}" in {plain(str(table.value.index.name)) for table in page.table}
+    assert "patient P" in sentence(page)
+
+
+@pytest.mark.parametrize("colour", ["influence", "epsilon", "noise"])
+def test_the_map_has_the_colour_that_is_asked_for(colour: str) -> None:
+    page = opened(mechanism="pidp-sgd", colour=colour)
+    able = colour != "epsilon" or issubclass(dpviz.list_mechanisms()["pidp-sgd"], IndividualBudget)
+    assert bool(page.warning) != able
+    assert f"Colour is {selection.COLOURS[colour if able else 'influence']}" in text(page)
+
+
+def test_the_card_says_what_retraining_changes_for_any_row() -> None:
+    spec = dpviz.RunSpec(dataset="teaching", seeds=2)
+    influence = dpviz.influence_of(spec)
+    for rank in (0, 3, 150):
+        i = int(influence.order[rank])
+        page = opened(row=str(setup_for(spec).split.train[i]))
+        truth = influence.leave_one_out([i]).norm[0]
+        (line,) = (str(table.value.loc["Without it"].iloc[0]) for table in page.table if "Without it" in table.value.index)
+        assert f"change by {truth:.3g}," in plain(line)
+        assert f"one Newton step says {influence.newton_norm[i]:.3g}" in plain(line)

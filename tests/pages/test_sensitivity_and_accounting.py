@@ -285,7 +285,6 @@ def test_the_page_opens_with_the_sidebars_own_mechanism_and_parts_open_by_links(
 
 def test_the_ledger_adds_up_releases_of_the_run(tmp_path: Path) -> None:
     page = opened(ACCOUNTING, mechanism="output-gaussian", epsilon="1.0", releases="4")
-    page.session_state["fold-ledger"] = True
     said = text(settled(page.run()))
     run = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
     together = total_epsilon([entry_of(run.build(), setting_of(run), calibration_of(run)).release] * 4, 1e-5)

@@ -136,11 +136,23 @@ def test_excess_risk_over_dimension_and_epsilon() -> None:
     wide = excess_risk.excess_over_d(spec, (27, 108, 432))
     assert loglog_slope([e.d for e in wide], [e.mean for e in wide])[0] == pytest.approx(1, abs=0.1)
     assert all(np.allclose(e.start, wide[0].start) for e in wide), "the data stays the same"
-    # at the same epsilon the gaps are those of a run
-    (one,) = excess_risk.excess_over_epsilon(spec, [spec.epsilon])
-    assert one.gap == pytest.approx(dpviz.run(spec).optimality_gap, rel=1e-9)
     with pytest.raises(dpviz.InvalidInput, match="features"):
         excess_risk.excess_over_d(spec, (3,))
+
+
+@pytest.mark.parametrize("mechanism", ["objective-tight", "output-gaussian", "dp-gd"])
+def test_excess_risk_and_its_formulas_have_the_regularisation_of_each_budget(mechanism: str) -> None:
+    spec = dpviz.RunSpec("breast-cancer", mechanism=mechanism, seeds=3)
+    budgets = (0.1, 1.0, 10.0)
+    runs = [dpviz.run(replace(spec, epsilon=epsilon)) for epsilon in budgets]
+    for here in (spec, replace(spec, epsilon=0.1)):
+        found = excess_risk.excess_over_epsilon(here, budgets)
+        for one, run, formula in zip(found, runs, excess_risk.theory(here, found), strict=True):
+            assert one.gap == pytest.approx(run.optimality_gap, rel=1e-6, abs=1e-12)
+            assert one.lam == run.setup.problem.lam
+            assert formula == excess_risk.theory(run.spec, [one])[0]
+            assert not formula or one.mean <= formula["bound"], "a bound is one at each budget"
+    assert len({one.lam for one in found}) == (1 if mechanism == "dp-gd" else 3), "two of them have a rule for each budget"
 
 
 def row_of(table: str, mechanism: str) -> rates.Row:

@@ -63,6 +63,9 @@ def test_parts_have_their_sign_and_small_differences_are_no_cost() -> None:
     assert words.parts(lucky) == {"training": "training −0.4", "noise": "noise +1.8"}
     assert words.privacy_cost(lucky) == "1.4 points better than without privacy"
     assert words.privacy_cost(dataclasses.replace(COST, error=0.01)) == "no measurable cost"
+    few = dataclasses.replace(COST, private=np.full(3, COST.non_private - 0.17), error=0.2)
+    assert words.privacy_cost(few) == "too few test rows to tell: between −3.0 and 37.0 points"
+    assert words.privacy_cost(dataclasses.replace(few, error=0.1)) == "privacy costs 17.0 points"
 
 
 @pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])

@@ -34,7 +34,7 @@ def exposure(found: AttackedRun) -> pd.DataFrame:
     individual = result.individual
     facts = pd.DataFrame(
         {
-            "influence": known["influence"].to_numpy(),
+            "influence": known["newton_step"].to_numpy(),
             "leverage": known["leverage"].to_numpy(),
             "individual_epsilon": np.nan if individual is None else individual.epsilon.mean(axis=0),
             "margin": result.instances["margin_non_private"].to_numpy(),

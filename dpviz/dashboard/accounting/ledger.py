@@ -28,9 +28,11 @@ _MOST = 12  # bars of single entries
 
 def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     """The parts of a total and its limit."""
-    file = (
-        None if demo() else st.file_uploader("A ledger of yours (TOML), made by dpviz ledger or dpviz.Ledger", key="own.ledger")
-    )
+    st.header("Several trainings together", anchor=False)
+    file = None
+    if not demo():
+        with st.popover("A ledger of yours"):
+            file = st.file_uploader("A TOML file, made by dpviz ledger or dpviz.Ledger", key="own.ledger")
     if cal.status is Status.NONE and file is None:
         st.info("This method promises nothing, so no total is finite.", icon="ℹ️")
         return
@@ -58,10 +60,9 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     total, after = found
     limit = None if file is None else held.limit
     message = sentence(held, total, limit)
+    panels.text(message)
     if total.parts:
         charts.chart(_parts(held, total, limit, run, theme), "ledger", message, lambda: table(total))
-    else:
-        panels.text(message)
     if after is not None:
         panels.text(f"With this run the total would be {_budget(after)}, {_verdict(after, held.limit)}.")
     if total.unproved:
@@ -93,7 +94,7 @@ def _sum(total: Total) -> float:
 def _budget(total: Total) -> str:
     if not total.parts:
         return "nothing was released"
-    return "no finite ε" if total.budget is None else f"{words.budget(total.budget)} ({total.status.value})"
+    return "no finite ε" if total.budget is None else f"{words.budget(total.budget)} ({words.LABELS[total.status][0]})"
 
 
 def _verdict(total: Total, limit: Budget) -> str:

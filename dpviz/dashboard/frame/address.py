@@ -193,9 +193,9 @@ def complete(query: Mapping[str, str]) -> dict[str, str]:
 
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
     """
-    kept = {key: value for key, value in st.session_state.get(_OWN, {}).items() if value}
-    more = {key: value for key, value in query.items() if not _of_run(key)}
-    return links.add_version(resolve(RunSpec.from_query(query, []), []).request.to_query() | kept | more)
+    beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if not _of_run(key)}
+    run = resolve(RunSpec.from_query(query, []), []).request.to_query()
+    return links.add_version(run | {key: value for key, value in beside.items() if value})
 
 
 def previous_value(key: str, otherwise: Any) -> Any:

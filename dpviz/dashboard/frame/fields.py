@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
@@ -21,6 +22,7 @@ from dpviz.dashboard.frame import address
 from dpviz.dashboard.frame.widgets import Tags, control
 from dpviz.experiments.run.resolve import dataset_of, split_of
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies import inspected
 from dpviz.mechanisms.knobs import Choice, Form, Knob, Line, Number, Switch, Whole
 
 T = TypeVar("T")
@@ -86,8 +88,10 @@ class RowId(Typed):
     Attributes:
         ids: of the training rows, ascending; None where they are not known, and any id is taken.
         n: number of all rows.
+        names: the table's own id of each row, by row id; None where it has none.
     """
 
+    names: pd.Series | None = field(default=None, hash=False, compare=False)
     ids: NDArray[np.integer] | None = field(default=None, hash=False, compare=False)
     n: int = 0
 
@@ -96,6 +100,8 @@ class RowId(Typed):
 
     def parse(self, name: str, text: str) -> int:
         ids = self.ids
+        if self.names is not None and (self.names == text.strip()).any():
+            text = str(self.names[self.names == text.strip()].index[0])
         fix = "Give a whole number from 0."
         if ids is not None:
             fix = f"Training rows have ids such as {ids[0]}, {ids[1]} and {ids[-1]}; a click on the map chooses one."
@@ -297,5 +303,5 @@ def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None
     dataset = read_or_default(lambda: dataset_of(spec), None)
     known = RowId(label=label, help=help)
     if dataset is not None:
-        known = replace(known, ids=split_of(spec, dataset).train, n=dataset.n)
+        known = replace(known, ids=split_of(spec, dataset).train, n=dataset.n, names=inspected.own_ids(dataset))
     return Field(key, known, None)

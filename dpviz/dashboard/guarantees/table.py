@@ -2,8 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,24 +10,22 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields, metric, pinned
 from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.frame.ranking import Line, lines
 from dpviz.dashboard.guarantees import tolerated
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.metrics import Metric, levels_of
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
+from dpviz.experiments.studies.guarantees import Measured
 from dpviz.figures import guarantees as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
-from dpviz.papers import saved
 from dpviz.privacy.budget import Neighbouring, Status
 from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
@@ -49,76 +46,6 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row of the table.
-
-    Attributes:
-        one: the guarantee.
-        status: in words, as the badge says it.
-        sign: of the status.
-        condition: what it depends on, or what the audit showed; "" for nothing.
-        values: (S,) of the metric on the test rows, empty where they are not known.
-        expected: their mean over all noise draws in closed form, None where there is none.
-    """
-
-    one: Guaranteed
-    status: str
-    sign: str
-    condition: str
-    values: np.ndarray
-    expected: float | None = None
-
-    @property
-    def label(self) -> str:
-        return list_mechanisms()[self.one.spec.mechanism].label
-
-    @property
-    def mean(self) -> float:
-        """Mean of the metric as all pages show it: in closed form where there is one, NaN where it has no value."""
-        if self.expected is not None:
-            return self.expected
-        return float(self.values.mean()) if len(self.values) else math.nan
-
-    @property
-    def proved(self) -> float:
-        """Proved epsilon, NaN where none is."""
-        cal = self.one.calibration
-        return cal.proved_budget.epsilon if cal is not None and cal.proved_budget is not None else math.nan
-
-
-def start(spec: RunSpec, attacker: Attacker | None) -> Job[Measured]:
-    """The guarantees of all methods and their metrics, as a task that is at work.
-
-    Args:
-        attacker: the strongest that is tolerated, for an epsilon of each method's own; None for the run's.
-    """
-
-    levels = levels_of([metric.chosen_metric(spec.dataset, spec.intercept).id])
-
-    def work(monitor: Monitor) -> Iterator[Measured]:
-        return watch(spec, monitor, levels, attacker)
-
-    key = " ".join(["guarantees", *levels, resolve(spec).key(), *([] if attacker is None else [str(attacker)])])
-    return watching.watch(Job(key, work, dataset=spec.dataset), "watched.guarantees")
-
-
-def lines(measured: Measured, metric: Metric) -> list[Line]:
-    """The rows of the table, with what is known by now."""
-    scores = {name: table[metric.column].to_numpy(float) for name, table in measured.metrics.items()}
-    made = []
-    for one in measured.found:
-        name, cal = one.spec.mechanism, one.calibration
-        values, exact = scores.get(name, np.empty(0)), measured.expected.get(name, {}).get(metric.id)
-        if cal is None:
-            made.append(Line(one, *words.LABELS[Status.NONE][:2], one.problem, values, exact))
-        else:
-            mechanism = one.spec.build()
-            audited, (status, sign, _) = saved.refutation(mechanism, cal), words.label(cal, mechanism)
-            made.append(Line(one, status, sign, audited.words if audited else "; ".join(cal.conditions), values, exact))
-    return made
-
-
 def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None = None) -> None:
     """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted.
 
@@ -127,15 +54,10 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
     if attacker is not None:
         _tolerating(methods, spec, attacker)
         return
-    counts = [sum(line.status == status for line in methods) for status in _ORDER]
-    parts = [
-        f"{counts[0]} of {len(methods)} methods are proved",
-        f"{counts[1]} under conditions" if counts[1] else "",
-        f"{counts[2]} only claimed" if counts[2] else "",
-        f"{counts[3]} refuted" if counts[3] else "",
-    ]
-    own = words.label(calibration_of(spec), spec.build())[0].removesuffix(" if …")
-    panels.headline(f"{words.title(spec)}: {own}.", ", ".join(part for part in parts if part) + ".", of=spec)
+    counts = ((sum(line.status == status for line in methods), status) for status in _ORDER)
+    parts = ", ".join(f"{count} {status}" for count, status in counts if count)
+    own = words.guarantee(calibration_of(spec), spec.build())
+    panels.headline(f"{list_mechanisms()[spec.mechanism].label}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
 
 
 def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> None:

@@ -1,4 +1,4 @@
 """The page Person."""
 
 #: what it keeps in the address beside the run
-KEYS = ("row", "other", "x", "y", "share")
+KEYS = ("row", "other", "x", "y", "colour")

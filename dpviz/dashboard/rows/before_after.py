@@ -21,20 +21,15 @@ from dpviz.reporting import words
 
 
 def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
-    """The row before and after noise, a draw at a time; for methods that noise no rows, what they release instead."""
+    """The row before and after noise, a draw at a time; nothing for methods that put none on rows."""
     i = chosen.person
     draws = run.spec.seeds
     first = 0 if run.first is None else max(int(run.first[i]), 0)
     mechanism = run.spec.build()
     released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
-    if run.ever is None:
-        _one_step(run, theme)
-        return
     if not isinstance(mechanism, NoisesRows):
-        where = words.markdown(run.where[:1].lower() + run.where[1:])
-        st.caption(f"The row itself stays as it is. Noise is added to something that is computed from it: {where}")
         return
-    st.header("The row before and after noise", anchor=False)
+    st.header("This row in the table with noise (D_priv)", anchor=False)
     replica = first
     if draws > 1:
         replica = int(st.slider("Noise draw", 1, draws, first + 1, key=f"draw-{run.row_ids[i]}")) - 1
@@ -45,15 +40,15 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     if released:
         panels.note(released)
     dataset, row_id = dataset_of(run.spec), int(run.row_ids[i])
+    changed = np.flatnonzero((dataset.X[run.row_ids] != after).any(axis=1))
+    share = f"{len(changed):,} of {len(after):,} rows ({words.percent(len(changed) / len(after))}) differ from the original"
     if np.array_equal(dataset.X[row_id], after[i]):
-        changed = np.flatnonzero((dataset.X[run.row_ids] != after).any(axis=1))
-        panels.empty(
-            f"Row {row_id} stays as it was in noise draw {replica + 1}, in which {len(changed):,} of {len(after):,} rows changed."
-        )
+        panels.empty(f"Row {row_id} is the original row in noise draw {replica + 1}: {share}.")
         if len(changed):
-            other = int(run.row_ids[changed[influence.newton_norm[changed].argmax()]])
+            other = int(run.row_ids[influence.order[np.isin(influence.order, changed)][0]])
             st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
         return
+    panels.text(f"In noise draw {replica + 1} {share}.")
     _change(run.spec, dataset, row_id, after[i], theme)
 
 
@@ -91,10 +86,10 @@ def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, the
         )
 
 
-def _one_step(run: Inspected, theme: Theme) -> None:
+def one_step(run: Inspected, theme: Theme) -> None:
     """The quantity that a method adds its noise to, before and after, where that is no row."""
     cal = run.calibration
-    st.header("One step before and after noise", anchor=False)
+    st.subheader("One step before and after noise", anchor=False)
     trained = list_mechanisms()[run.spec.mechanism].family == "output"
     on = "the trained parameters" if trained else "a sum over all rows"
     equally = f"**Every row is covered equally**: the noise goes on {on}, whatever a row's influence."

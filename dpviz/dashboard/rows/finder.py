@@ -46,7 +46,7 @@ def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions:
     if not len(positions):
         panels.empty(f"None of the {n:,} training rows meets all conditions. Loosen one of them.")
         return
-    positions = positions[np.argsort(-influence.newton_norm[positions], kind="stable")]
+    positions = influence.order[np.isin(influence.order, positions)]
     ids = run.row_ids[positions]
     st.markdown(
         f"{len(positions):,} of {n:,} training rows, by influence"
@@ -54,7 +54,7 @@ def _found(run: Inspected, influence: Influence, frame: pd.DataFrame, positions:
         + " A tick at the left chooses the person."
     )
     shown = tables.join_readable(
-        {"row id": ids[:200], "influence": influence.newton_norm[positions[:200]]}, frame.iloc[ids[:200]]
+        {"row id": ids[:200], "influence, Newton step": influence.newton_norm[positions[:200]]}, frame.iloc[ids[:200]]
     )
     selection.remember_shown(selection.FOUND, ids)
     tables.frame(

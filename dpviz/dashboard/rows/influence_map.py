@@ -7,7 +7,6 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.arrays import Floats
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import guessing, metric
@@ -34,15 +33,15 @@ def label_of(run: Inspected, position: int) -> str:
 
 
 def headline(run: Inspected, influence: Influence) -> None:
-    """The most influential row and the number of rows that received noise, in at most 20 words."""
-    top = int(influence.newton_norm.argmax())
-    typical = float(np.median(influence.newton_norm))
-    times = f", {words.three(influence.newton_norm[top] / typical)} times a typical row" if typical > 0 else ""
-    noise = f"{words.title(run.spec)}: {noisy_rows_in_words(run, brief=True)}"
+    """The most influential row by retraining, and the number of rows that received noise."""
+    top, leaders = int(influence.order[0]), influence.leaders
+    change = "about " + words.three(influence.newton_norm[top]) if leaders is None else words.three(leaders.norm.max())
+    noise = f"{words.title(run.spec)}: {noisy_rows_in_words(run, brief=True)}."
     panels.headline(
-        f"{noise}. Row {run.row_ids[top]} ({label_of(run, top)}) moves the model most{times}.",
+        f"{selection.row_name(run, top)} ({label_of(run, top)}) moves the model most: without it, parameters change by {change}.",
+        noise,
         of=run.spec,
-        without_rows=f"{noise}.",
+        without_rows=noise,
     )
 
 
@@ -69,7 +68,7 @@ def other_run(run: Inspected, a: Inspected) -> None:
 
 def _top(run: Inspected, a: Inspected) -> str:
     """A sentence on whether the same row is the most influential one in run A."""
-    here, there = (int(inspected.row_influence(one.spec).newton_norm.argmax()) for one in (run, a))
+    here, there = (int(inspected.row_influence(one.spec).order[0]) for one in (run, a))
     return "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
 
 
@@ -129,7 +128,7 @@ def axes(own: Group) -> None:
             own[key].draw()
 
 
-def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
+def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
     """The map.
 
     Args:
@@ -138,10 +137,13 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
     dataset = dataset_of(run.spec)
     names = chosen.axes
     points, titles, scaled = place(run, dataset, names)
-    ring, bright = selection.map_rows(f"{resolve(run.spec).key()}|{names}|{theme.name}", chosen)
+    field = own["colour"]
+    by = field.draw(label_visibility="collapsed") if len(field.knob.form("").options) > 1 else field.default  # type: ignore[attr-defined]
+    shade = {"epsilon": run.epsilon, "noise": run.noise_count}.get(by)
+    ring, bright = selection.map_rows(f"{resolve(run.spec).key()}|{names}|{theme.name}|{by}", chosen)
     named = np.zeros(len(points), bool)
     count = NARROW if charts.is_narrow() else TOP
-    named[np.argsort(-influence.newton_norm, kind="stable")[:count]] = True
+    named[influence.order[:count]] = True
     other = differs(run, a)
     fig = training_map(
         points,
@@ -150,7 +152,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         theme,
         names=titles,
         with_noise=run.ever,
-        epsilon=run.epsilon,
+        shade=None if shade is None else (selection.COLOURS[by], shade),
         chosen=ring,
         group=bright,
         scaled=scaled,
@@ -159,14 +161,13 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: 
         overlay=other,
         narrow=charts.is_narrow(),
     )
-    size = "" if run.epsilon is None else f" Size is each row's individual ε with {words.title(run.spec)}."
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
-    rough = f"; {rough}" if rough else ""
+    step = f"influence, one Newton step{f' ({rough})' if rough else ''}"
     summary = (
-        f"{len(points):,} training rows. Colour is influence: how far the parameters change without the row (one "
-        f"Newton step{rough}).{size}{crossed} The {count} most influential rows carry their ids, the chosen one a ring. A click "
-        "chooses a person; box or lasso (tools above the picture) a group; a double click clears it."
+        f"{len(points):,} training rows. Colour is {step if shade is None else selection.COLOURS[by]}.{crossed} The {count} most "
+        "influential rows carry their ids, the chosen one a ring. A click chooses a person; box or lasso (tools above the "
+        "picture) a group; a double click clears it."
     )
     charts.chart(fig, selection.MAP, summary, lambda: table(run, influence), on_select=selection.from_map, rows=True, of=run.spec)
     if chosen.group.any():
@@ -216,15 +217,15 @@ def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Flo
     return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
 
 
-def table(run: Inspected, influence: Influence, attacked: AttackedRun | None = None) -> pd.DataFrame:
-    """All that is known about every training row, most influential first: noise, influence, attacks, then the readable row."""
+def table(run: Inspected, influence: Influence) -> pd.DataFrame:
+    """All that is known about every training row, most influential first: noise, influence, then the readable row."""
     numbers = influence.frame().set_index(run.rows.index)
     out = pd.DataFrame(
         {
             "row id": run.row_ids,
             "rank": numbers["rank"],
-            "influence": numbers["newton"],
-            "influence function": numbers["influence"],
+            "influence, Newton step": numbers["newton_step"],
+            "influence function": numbers["influence_function"],
             "leverage": numbers["leverage"],
             "effect on training loss": numbers["training_loss"],
         },
@@ -241,16 +242,16 @@ def table(run: Inspected, influence: Influence, attacked: AttackedRun | None = N
             out[f"passes {view.name}"] = view.passes
     out["margin without privacy"], out["margin with noise"] = run.rows["margin_non_private"], run.rows["margin"]
     out["right with noise, share of draws"] = run.rows["correct"]
-    if attacked is not None:
-        found = attacked.rows.reindex(run.row_ids).set_axis(out.index)  # NaN where a row was not attacked
-        out = pd.concat([out, found.add_prefix("attacks: ")], axis=1)
+    own = inspected.own_ids(dataset_of(run.spec))
+    if own is not None:
+        out[own.name] = own.to_numpy()[run.row_ids]
     readable = dataset_of(run.spec).frame.iloc[run.row_ids]
     return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
 
 
-def rows(run: Inspected, influence: Influence, chosen: Chosen, attacked: AttackedRun | None = None) -> None:
+def rows(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
-    shown = table(run, influence, attacked)
+    shown = table(run, influence)
     if chosen.group.any():
         shown = shown[np.isin(shown["row id"], run.row_ids[chosen.group])]
     whole, shown = shown, shown.head(1000)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import streamlit as st
 
-from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.frame.fields import Group
@@ -14,47 +13,49 @@ from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.run.resolve import dataset_of
+from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
+from dpviz.experiments.studies.odds import odds_over
 from dpviz.influence import Influence, Retrained
-from dpviz.mechanisms.attack import attack_on_person
 from dpviz.models import get_model
 from dpviz.reporting import words
 
 Line = tuple[str, list[str]]
 
 
-def card(
-    own: Group, run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None, attacked: AttackedRun | None = None
-) -> None:
-    """Lines about the chosen row: who, why influential, what removing it changes, attack, noise, and who finds it.
+def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
+    """Lines about the chosen row: who, why exposed, what the model loses without it, attack odds here and at other ε, noise.
 
     Args:
         a: run A on the same rows, for a column of its own.
-        attacked: membership attacks on these rows, where they are computed.
     """
     i = chosen.person
-    left, right = st.columns(2, vertical_alignment="bottom")
-    with left:
-        own["row"].draw(placeholder=str(run.row_ids[i]))
-    with right:
-        st.button("Most influential", on_click=_most_influential, width="stretch")
     lines = [
         ("Who", _who(run, i)),
-        ("Why influential", _why(run, influence, i)),
-        ("Without this row", _without(run, influence, i)),
-        ("Best attack", _attack(run, i)),
-        ("Noise", _received(run, influence, i)),
-        *([] if attacked is None else [("Membership attacks", _found(attacked, int(run.row_ids[i])))]),
+        ("Why exposed", _why(run, influence, i)),
+        ("Without it", _without(run, influence, i)),
+        ("Best attack", _attack(run)),
+        ("At another ε", _elsewhere(run.spec)),
+        ("Noise", _received(run, i)),
     ]
-    heads = [f"Row {run.row_ids[i]}", label_of(run, i)]
+    heads = [selection.row_name(run, i), label_of(run, i)]
     if a is None:
         tables.table(lines, heads, real=True)
         return
-    theirs = ("the same", "the same", _without(a, inspected.row_influence(a.spec), i), _attack(a, i), _received(a, influence, i))
-    others = (*theirs, *["not attacked here"] * (len(lines) - len(theirs)))
+    rank = f"{_ordinal(1 + int(np.flatnonzero(inspected.row_influence(a.spec).order == i)[0]))} of {len(a.row_ids):,}"
+    others = ("the same", "the same", rank, _attack(a), _elsewhere(a.spec), _received(a, i))
     tables.table([(*line, other) for line, other in zip(lines, others, strict=True)], (*heads, "A"), real=True)
+
+
+def choose(own: Group, run: Inspected, chosen: Chosen) -> None:
+    """The field of the row, and the way back to the most influential one."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    with left:
+        own["row"].draw(placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
+    with right:
+        st.button("Most influential", on_click=_most_influential, width="stretch")
 
 
 def _who(run: Inspected, i: int) -> str:
@@ -86,48 +87,58 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
 
 
 def _without(run: Inspected, influence: Influence, i: int) -> str:
-    about = "" if influence.exact_curvature else "about "
-    return f"the parameters change by {about}{_ranked(influence, i)} rows"
+    """What retraining without a row changes, with the approximation beside it."""
+    rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,} rows"
+    step = words.three(influence.newton_norm[i])
+    leaders = influence.leaders
+    if leaders is not None and i in leaders.index:
+        change: float | None = float(leaders.norm[leaders.index == i][0])
+    else:
+        change = _retrained(run, influence, [i])
+    if change is None:
+        return f"about {step} by one Newton step, {rank}; not retrained yet"
+    return f"the parameters change by {words.three(change)}, {rank}; one Newton step says {step}"
 
 
-def _ranked(influence: Influence, i: int) -> str:
-    """A row's influence and its rank among all: "0.12, 3rd of 455"."""
-    strength = influence.newton_norm
-    return f"{words.three(strength[i])}, {_ordinal(1 + int((strength > strength[i]).sum()))} of {len(strength):,}"
+def _retrained(run: Inspected, influence: Influence, at: list[int]) -> float | None:
+    """The change of the parameters by retraining without a row; None until it is there, for a network on request."""
+
+    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
+        return inspected.retrained(spec, at, monitor)
+
+    ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, at) else "Retrain without this row"
+    truth = tasks.compute_once("leaves", "Retraining without this row", retrain, run.spec, given=at, ask=ask)
+    return None if truth is None else float(truth.norm[0])
 
 
-def _attack(run: Inspected, i: int) -> str:
-    bound = f"{words.percent(run.attack.accuracy)} on any row" if run.attack is not None else "no bound is proved for any row"
-    if run.individual is None:
-        return f"right at most {bound}" if run.attack is not None else bound
-    mine = words.percent(attack_on_person(run.individual, i, run.attack))
-    return f"right about {mine} on this row, an estimate; {'' if run.attack is None else 'at most '}{bound}"
+def _attack(run: Inspected) -> str:
+    """The tightest bound on attacks on any row."""
+    return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)}"
 
 
-def _found(attacked: AttackedRun, row_id: int) -> str:
-    """The distance of the row's signals, and the number of attacks that find it."""
-    rows = attacked.rows
-    if row_id not in rows.index:
-        return f"not among the {len(rows):,} rows that were attacked"
-    row, rank = rows.loc[row_id], 1 + rows.index.get_loc(row_id)
-    count = f"{int(row['attacks_that_find'])} of {len(attacked.judged)} attacks find it"
-    return f"{count}; its signals lie {words.two(row['separation'])} deviations apart, {_ordinal(rank)} of {len(rows):,} rows"
+def _elsewhere(spec: RunSpec) -> str:
+    """The same at a tenth and at ten times ε, within what ε may be."""
+    others = [e for e in (spec.epsilon / 10, 10 * spec.epsilon) if LEAST_EPSILON <= e <= MOST_EPSILON]
+    found = [f"ε = {words.three(e)}: right at most {words.percent(accuracy)}" for e, accuracy in odds_over(spec, others)]
+    return "; ".join(found) or "no bound is proved"
 
 
-def _received(run: Inspected, influence: Influence, i: int) -> str:
+def _received(run: Inspected, i: int) -> str:
     facts = run.rows.iloc[i]
     if run.calibration.noise_scale == 0:
         return "none is added"
     if run.noise_count is None:
-        rows = "none on the row itself"
-        if not run.rms_noise > 0:
-            return f"{rows}: it covers all rows together"
-        share = words.percent(float(influence.newton_norm[i]) / run.rms_noise)
-        return f"{rows}: the noise moves the parameters by {words.three(run.rms_noise)}; this row moves them {share} of that"
+        moved = f", and moves the parameters by {words.three(run.rms_noise)}" if run.rms_noise > 0 else ""
+        return f"none on the row itself: all rows share the same noise{moved}"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
     used = f"used {words.times(facts['visits'])}, " if np.isfinite(facts["visits"]) else ""
-    return f"{used}with noise {words.times(facts['times_noised'])}, without {words.times(facts['passed'])}, mean over the draws"
+    counts = f"with noise {words.times(facts['times_noised'])}, without {words.times(facts['passed'])}, mean over the draws"
+    view = next((view for view in run.views or () if view.used), None)
+    if view is None:
+        return f"{used}{counts}"
+    rule = f"{words.three(view.statistic[i])}, without noise {limits(view.low, view.high)}"
+    return f"{used}{counts}. The rule, {view.name}: {rule}"
 
 
 def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> None:
@@ -137,9 +148,9 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     lines = [
         *_verdict(run, people),
         *_influence(run, influence, people),
-        ("Noise", [_received(run, influence, i) for i in people]),
+        ("Noise", [_received(run, i) for i in people]),
         *_noise(run, people),
-        ("Best attack", [_attack(run, i) for i in people]),
+        ("Best attack", [_attack(run) for _ in people]),
         *_individual(run, people),
     ]
     heads = [f"row {run.row_ids[i]}" for i in people]
@@ -185,7 +196,7 @@ def _verdict(run: Inspected, people: list[int]) -> list[Line]:
 def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[Line]:
     rough = "" if influence.exact_curvature else ", approximate"
     lines: list[Line] = [
-        (f"Influence (Newton step{rough}), rank", [_ranked(influence, i) for i in people]),
+        (f"Newton step{rough}", [words.three(influence.newton_norm[i]) for i in people]),
         ("Influence function", [words.three(influence.norm[i]) for i in people]),
         ("Leverage", [words.percent(influence.leverage[i]) for i in people]),
         ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),

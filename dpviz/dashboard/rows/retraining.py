@@ -28,9 +28,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     at = inspected.validation_rows(run.spec)
     n = influence.problem.n
     if chosen.group.any():
-        group = np.flatnonzero(chosen.group)
-        order = group[np.argsort(-influence.newton_norm[group], kind="stable")]
-        at = np.sort(order) if inspected.is_cheap(influence, len(group)) else np.sort(order[: inspected.sample(influence)])
+        order = influence.order[chosen.group[influence.order]]
+        at = np.sort(order) if inspected.is_cheap(influence, len(order)) else np.sort(order[: inspected.sample(influence)])
     whose = "of the group" if chosen.group.any() else "of the training set"
     ask = ""
     if not inspected.is_cheap(influence, len(at)) and not inspected.is_retrained(run.spec, at):
@@ -132,11 +131,10 @@ def draw_sources(run: Inspected) -> None:
     if run.individual is not None:
         sources += [run.individual.method, run.individual.caveat, *run.individual.conditions]
     repeat.computation(run.spec, formulas, sources)
-    with st.expander("Influence and retraining from Python"):
-        repeat.python_of(
-            run.spec,
-            "influence = dpviz.influence_of(spec)\n"
-            "influence.frame()  # one row per training row\n"
-            "influence.leave_one_out([0, 1]).norm",
-        )
-        repeat.shell(f"{shell_call(run.spec, 'influence')} --retrain")
+    repeat.python_of(
+        run.spec,
+        "influence = dpviz.influence_of(spec)\n"
+        "influence.frame()  # one row per training row\n"
+        "influence.leave_one_out([0, 1]).norm",
+    )
+    repeat.shell(f"{shell_call(run.spec, 'influence')} --retrain")

@@ -1,20 +1,14 @@
-"""Rows that received noise, with reason, strength and time; and the idea behind it, to try out."""
+"""Rows that received noise, with reason, strength and time."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.progress import Monitor, track
-from dpviz.dashboard.components import charts, panels, tables
-from dpviz.dashboard.frame import metric
-from dpviz.dashboard.jobs import cached_runs, tasks
-from dpviz.dashboard.jobs.cached_runs import Outcome
-from dpviz.dashboard.rows import selection
+from dpviz.dashboard.components import charts, panels
+from dpviz.dashboard.rows import before_after
 from dpviz.dashboard.rows.influence_map import noisy_rows_in_words
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.rows_with_noise import noise_timeline
 from dpviz.figures.rules import rule_histogram
@@ -52,6 +46,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
                 st.markdown(f"- {words.markdown(note)}")
     if run.timeline is not None:
         rounds(run, theme)
+    if run.ever is None:
+        before_after.one_step(run, theme)
 
 
 def _no_rule(run: Inspected) -> None:
@@ -150,56 +146,3 @@ def rounds(run: Inspected, theme: Theme) -> None:
     )
     table = pd.DataFrame({"round": np.arange(1, count + 1), f"{run.timeline_counts}, mean": per_round})
     charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table, of=run.spec)
-
-
-def explanation(run: Inspected, influence: Influence, theme: Theme) -> None:
-    """Noise on the most influential share of the rows only: which rows that is, and what it does to the metric."""
-    share = selection.SHARE.draw(marks=selection.SHARES)
-    n = len(run.row_ids)
-    k = round(share * n)
-    order = np.argsort(-influence.newton_norm, kind="stable")
-    passes = np.ones(n, bool)
-    passes[order[:k]] = False
-    high = float(influence.newton_norm[order[k - 1]]) if k else float("inf")
-    wrong = run.rows["margin_non_private"].to_numpy() <= 0
-    among = f"{words.percent(float(wrong[~passes].mean()))} of them, against" if k else "No row receives noise;"
-    held = float((influence.newton_norm[~passes] ** 2).sum() / max((influence.newton_norm**2).sum(), 1e-300))
-    summary = (
-        f"The {k:,} most influential of {n:,} rows receive noise: those that change the parameters by "
-        f"{words.three(high) if k else 'more than any'} or more. {among} {words.percent(float(wrong.mean()))} of all rows, are "
-        f"predicted wrong even without privacy. They hold {words.percent(held)} of the squared influence."
-    )
-    # the last row that receives noise stands at the threshold, and what receives noise is drawn to its right
-    fig = rule_histogram(
-        influence.newton_norm, passes, -np.inf, high * (1 - 1e-9), theme, label="influence: change of the parameters"
-    )
-    data = pd.DataFrame({"row id": run.row_ids, "influence": influence.newton_norm, "receives noise": ~passes})
-    charts.chart(fig, "idea-rows", summary, lambda: data, rows=True)
-    method = inspected.run_with_share(run.spec, share)
-    if method is None:
-        return
-    label = list_mechanisms()[method.mechanism].label
-    if st.toggle(f"Train {label} with this share, with none and with all", key="idea-train"):
-        lines: list[tuple[str, ...]] = []
-        measure = metric.chosen_metric(run.spec.dataset, run.spec.intercept)
-        shares = sorted({0.0, share, 1.0})
-
-        def train(spec: RunSpec, monitor: Monitor) -> list[Outcome]:
-            runs = [run for run in (inspected.run_with_share(spec, other) for other in shares) if run is not None]
-            return [cached_runs.outcome(run, inside) for run, inside in track(monitor, runs)]
-
-        trained = tasks.compute_once("idea", f"Training {label} with {len(shares)} shares", train, run.spec, given=shares)
-        if trained is None:
-            return
-        for other, outcome in zip(shares, trained, strict=True):
-            cost = outcome.measured_by(measure.id).cost
-            if not cost.there:
-                panels.empty(f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}.")
-                return
-            mean = f"{words.metric_value(measure, cost.mean)} ({words.spread_text(cost.private, shares=measure.shares)})"
-            base = (words.metric_value(measure, value) for value in (cost.non_private, cost.majority))
-            lines.append((f"{other:.0%}", mean, *base))
-        tables.table(lines, ("Share with noise", f"{label}, test {measure.within}", "non-private", "majority"))
-        st.caption(
-            "None of these has a guarantee: which rows are trained without noise depends on the data, and nothing hides that."
-        )

@@ -20,40 +20,29 @@ from dpviz.experiments.run.resolve import dataset_of, fit_key
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
-from dpviz.mechanisms import HasRule, NoisesRows, NoisesShare, list_mechanisms
-from dpviz.mechanisms.knobs import Choice, Number
-from dpviz.reporting import words
+from dpviz.influence import Influence
+from dpviz.mechanisms import HasRule, IndividualBudget, NoisesRows, NoisesShare, list_mechanisms
+from dpviz.mechanisms.knobs import Choice
 
 MAP = "map"
 TABLE = "rows-table"
 FOUND = "found-table"
 COMPONENTS = ("principal component 1", "principal component 2")
 
-_PERSON = "Empty shows the most influential row. A click on the map or in a table chooses one too."
+_PERSON = (
+    "A row id, or the table’s own id where it has one. Empty shows the most influential row; a click on the map chooses too."
+)
 _GROUP = "dpviz.group"  # (key of the data, row ids)
 _HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
 _MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
 _SHOWN = "dpviz.shown"  # row ids of the tables, in their order
 
-#: shares of rows, the most influential
-SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
-_IDEA = (
-    "The idea behind rules that leave rows without noise: a row that moves the model little needs no noise. It has no guarantee."
-)
+#: share of the rows, the most influential, that receive noise with a method that takes a share
+SHARE = 0.1
+COLOURS = {"influence": "influence", "epsilon": "individual ε", "noise": "noise received"}
 
 NUMBER_TESTS = {">": np.greater, "≥": np.greater_equal, "=": np.equal, "≤": np.less_equal, "<": np.less}
 TEXT_TESTS = ("is", "is not", "contains")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Share(Number):
-    """A share, read in percent."""
-
-    def in_words(self, value: Any) -> str:
-        return f"{100 * value:g} %"
-
-
-SHARE: Field[float] = Field("share", Share(label="Share of the rows that receives noise", help=_IDEA, low=0.0, high=1.0), 0.1)
 
 
 @dataclass(frozen=True)
@@ -89,35 +78,30 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
     people = (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec))
-    return (*people, *axes, SHARE)
+    mine = list_mechanisms()[spec.mechanism]
+    known = issubclass(mine, IndividualBudget), issubclass(mine, NoisesRows | HasRule | NoisesShare)
+    options = [name for name, there in zip(COLOURS, (True, *known), strict=True) if there]
+    return (*people, *axes, Field("colour", Choice(label="Colour", help="", options=tuple(options), names=COLOURS), "influence"))
 
 
 def offer_methods(spec: RunSpec) -> None:
-    """A note on the place of the method's noise, and a button that offers the methods that put noise on rows."""
-    mine = list_mechanisms()[spec.mechanism]
-    where = mine.noise_enters.partition(". ")[0].rstrip(".")
-    st.markdown(f"**Where {words.markdown(mine.label)} adds noise:** {words.markdown(where[:1].lower() + where[1:])}.")
-    if issubclass(mine, NoisesRows | HasRule | NoisesShare):
+    """A button that offers the methods that put noise on rows, where the run's does not."""
+    if issubclass(list_mechanisms()[spec.mechanism], NoisesRows | HasRule | NoisesShare):
         return
     with st.popover("Methods that put noise on rows"):
         st.caption("Each becomes the method of the sidebar, and of every page.")
-        for run in inspected.noising_rows(spec, SHARE.default):
+        for run in inspected.noising_rows(spec, SHARE):
             label = list_mechanisms()[run.mechanism].label
             st.button(label, key=f"noising-{run.mechanism}", on_click=address.set_run, args=(run,), width="stretch")
 
 
-def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
-    """The chosen rows; impossible wishes are reported and dropped.
-
-    Args:
-        strength: (n,) influence, by which a person is chosen where none is named.
-    """
+def choose(own: Group, run: Inspected, influence: Influence) -> Chosen:
+    """The chosen rows, the most influential one where none is named; impossible wishes are reported and dropped."""
     group = _group(run)
     person, other = (None if row is None else _position(run, row) for row in (own["row"].value(), own["other"].value()))
-    if person is None and group.any():
-        person = int(np.where(group, strength, -1.0).argmax())
-    elif person is None:
-        person = int(strength.argmax())
+    if person is None:
+        order = influence.order
+        person = int(order[group[order]][0] if group.any() else order[0])
     if other == person:
         other = None
         fix = "Give the id of another training row to compare."
@@ -130,6 +114,12 @@ def choose(own: Group, run: Inspected, strength: NDArray[np.float64]) -> Chosen:
 def _position(run: Inspected, row: int) -> int:
     """Position among the training rows of the row with this id."""
     return int(np.searchsorted(run.row_ids, row))
+
+
+def row_name(run: Inspected, position: int) -> str:
+    """What a training row is called: the table's own id where it has one, its row id otherwise."""
+    own, row = inspected.own_ids(dataset_of(run.spec)), int(run.row_ids[position])
+    return f"Row {row}" if own is None else f"{own.name} {own[row]}"
 
 
 def axis_names(dataset: Dataset) -> tuple[str, ...]:

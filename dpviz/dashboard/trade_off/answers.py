@@ -1,34 +1,34 @@
-"""The answers of the trade-off page in sentences: which method is best at an ε, and which ε an accuracy needs."""
+"""The answers of the trade-off page: which of all methods is best at an ε, and which ε a wanted value needs."""
 
 import math
+from typing import Any
 
 import pandas as pd
 
-from dpviz.dashboard.components import panels
-from dpviz.dashboard.frame import pinned
+from dpviz.dashboard.components import charts, panels
+from dpviz.dashboard.frame import pinned, ranking
 from dpviz.dashboard.trade_off import running
-from dpviz.experiments.studies.majority_baseline import LEAST, useless_methods
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies.guarantees import Measured
+from dpviz.experiments.studies.majority_baseline import LEAST
 from dpviz.experiments.sweeps import curves
+from dpviz.figures import guarantees as figure
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
 from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 _PROVED = (Status.PROVED.value, Status.PROVED_IF.value)
 
 
-def headline(view: running.View) -> None:
-    """The answers to both questions, a sentence each."""
-    table = view.table()
-    target = view.wanted(table)
-    if not len(table):
-        panels.headline("The first numbers are on their way.", of=view.spec)
-        return
-    measure = view.choices.metric
-    if no_value(view, table):
+def headline(view: running.View, measured: Measured) -> None:
+    """The best of all methods at this ε, and the ε that a wanted value needs."""
+    measure, methods = view.choices.metric, ranking.lines(measured, view.choices.metric)
+    top, floor = (float(measured.baselines.at[model, measure.column]) for model in ("non-private", "majority"))
+    if math.isnan(top):
         why = words.NO_VALUE[measure.needs]
         panels.headline(f"{measure.label} has no value here: {why}. Choose another metric in the sidebar.", of=view.spec)
         return
-    (top, floor), names = view.baselines(table), labels()
     if measure.higher_is_better and top <= floor + LEAST:
         panels.headline(
             f"Nothing to compare: the non-private model has {measure.within} {words.metric_value(measure, top)}, no more "
@@ -37,29 +37,51 @@ def headline(view: running.View) -> None:
             of=view.spec,
         )
         return
-    first, least = best_row(view), smallest_need(view, target)
-    interval = None if least is None else view.interval(least.mechanism, target)
+    best = ranking.best(methods, measure, len(setup_for(view.spec).test))
+    names, value = [one.label for one in best], best[0].mean if best else math.nan
+    over = view.ranked.over
     panels.headline(
-        words.best_method(first, names, floor, measure, len(rows_at_budget(view)), view.status().state.over),
-        words.needed_budget(least, target, names, interval, "" if first is None else str(first["mechanism"]), measure, top),
-        of=view.spec,
+        words.best_method(names, value, view.spec.epsilon, floor, measure, len(methods), over), _wanted(view, top), of=view.spec
     )
+    _beside(view, measured)
 
 
-def best_row(view: running.View) -> pd.Series | None:
-    """The summary's row of the best method at the sidebar's budget whose guarantee is proved; None for none."""
-    sign = 1 if view.choices.metric.higher_is_better else -1
-    rows = [row for row in rows_at_budget(view) if row["status"] in _PROVED and math.isfinite(row["mean"])]
-    return max(rows, key=lambda row: sign * float(row["mean"]), default=None)
+def _wanted(view: running.View, top: float) -> str:
+    """The ε that a wanted value needs, in a sentence; "" where none is wanted or no curve is there yet."""
+    target = view.choices.want
+    if target is None or not len(view.table()):
+        return ""
+    least = next((one for one in view.needed(target) if one.status in _PROVED), None)
+    interval = None if least is None else view.interval(least.mechanism, target)
+    return words.needed_budget(least, target, labels(), interval, "", view.choices.metric, top)
 
 
-def smallest_need(view: running.View, target: float) -> curves.Needed | None:
-    """The smallest need of a proved method for the target value; None where none is proved."""
-    return next((one for one in view.needed(target) if one.status in _PROVED), None)
+def rank(view: running.View, measured: Measured) -> None:
+    """All methods at this ε, ranked: those that are proved, then the others."""
+    measure, methods = view.choices.metric, ranking.lines(measured, view.choices.metric)
+    proved = {id(one) for one in ranking.ranked(methods, measure)}
+    groups = {True: "proved", False: "not proved"}
+    points = [
+        figure.Point(one.label, groups[id(one) in proved], one.mean, method_look(one.one.spec.mechanism, view.theme))
+        for one in methods
+        if not math.isnan(one.mean)
+    ]
+    if not points:
+        return
+    top, floor = (float(measured.baselines.at[model, measure.column]) for model in ("non-private", "majority"))
+    a = view.overlay.cost.mean if view.overlay is not None and view.overlay.cost.metric.id == measure.id else math.nan
+    form: dict[str, Any] = {"title": f"test {measure.within}", "shares": measure.shares, "rising": measure.higher_is_better}
+    picture = figure.ranking(points, tuple(groups.values()), top, floor, view.theme, overlay=a, narrow=True, **form)
+    summary = (
+        f"Test {measure.within} of {len(points)} methods at ε = {words.three(view.spec.epsilon)}; without privacy "
+        f"{words.metric_value(measure, top)}, majority {words.metric_value(measure, floor)}."
+    )
+    table = pd.DataFrame([{"method": one.label, "status": one.status, "mean": one.mean, "error": one.error} for one in methods])
+    charts.chart(picture, "ranked", summary, lambda: table)
 
 
 def rows_at_budget(view: running.View) -> list[pd.Series]:
-    """Each method's row of the summary at the sidebar's budget, once it is computed: proved first, then by the metric."""
+    """Each drawn method's row of the summary at the sidebar's budget, once it is computed: proved first, then by the metric."""
     name = ("at budget", view.choices.metric, view.spec.epsilon)
     return view.job.once(name, lambda: _at_budget(view))
 
@@ -79,33 +101,15 @@ def no_value(view: running.View, table: pd.DataFrame) -> bool:
     return math.isnan(view.baselines(table)[0])
 
 
-def guessing(view: running.View) -> None:
-    """The methods that are no better than the majority label, with the largest such epsilon and the cause."""
-    table = view.table()
-    if not len(table) or no_value(view, table):
+def _beside(view: running.View, measured: Measured) -> None:
+    """The difference of the best proved method from run A, in words."""
+    a, measure = view.overlay, view.choices.metric
+    if a is None or a.cost.metric.id != measure.id:
         return
-    metric = view.choices.metric
-    poor = view.job.once(("no better", metric), lambda: useless_methods(table, metric))
-    if not len(poor):
-        return
-    named = list_mechanisms()
-    parts = [
-        f"{named[row['mechanism']].label if row['mechanism'] in named else row['mechanism']} up to ε = {row['up_to']:.3g} "
-        f"({row['cause']})"
-        for row in poor.to_dict("records")
-    ]
-    panels.note(f"No better than the majority label: {'; '.join(parts)}.")
-
-
-def other_run(view: running.View) -> None:
-    """The difference of the best proved method at the sidebar's budget from run A, in words."""
-    a = view.overlay
-    if a is None or a.cost.metric.id != view.choices.metric.id:
-        return
-    measure, message = a.cost.metric, f"A is {words.title(a.spec)}: {words.metric_value(a.cost.metric, a.cost.mean)}."
-    first = best_row(view) if len(view.table()) else None
+    message = f"A is {words.title(a.spec)}: {words.metric_value(measure, a.cost.mean)}."
+    first = next(iter(ranking.ranked(ranking.lines(measured, measure), measure)), None)
     if first is not None:
-        change = pinned.difference_from(measure, float(first["mean"]), a.cost.mean)
+        change = pinned.difference_from(measure, first.mean, a.cost.mean)
         message += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
     panels.text(message)
 

@@ -44,16 +44,13 @@ def picture(view: running.View) -> None:
     key = ("picture", str(charts.is_narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
     made, lines, caption = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
-    private = " Rows are prepared anew at each ε; the non-private model has those of the sidebar’s ε."
-    st.caption(
-        "A click on a point opens that run on the first page. The sidebar’s method, if it is shown, has the band."
-        + (private if view.spec.prepared else "")
-    )
+    if view.spec.prepared:
+        st.caption("Rows are prepared anew at each ε; the non-private model has those of the sidebar’s ε.")
     for where in clicked[:1]:
         index, _, epsilon = where.partition("|")
         name = lines[int(index)].mechanism if index.isdigit() and int(index) < len(lines) else ""
         if name in view.sweep.named:
-            address.open_page("app.py", view.sweep.run(name, float(epsilon)).to_query())
+            address.open_page("pages/1_One_model.py", view.sweep.run(name, float(epsilon)).to_query())
 
 
 def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Curve], str]:
@@ -62,7 +59,7 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
     lines = _curves(view, view.summary(chosen.show, chosen.band), False) if len(table) else []
     lines += _curves(view, curves.summarise(kept, chosen.show, chosen.band), True) if len(kept) else []
     base = table if len(table) else kept
-    first, target = base.iloc[0], view.wanted(base)
+    first, target = base.iloc[0], chosen.want
     baselines: dict[str, float] = {}
     if f"non_private_{chosen.show}" in base:
         levels = {
@@ -101,7 +98,8 @@ def _overlay(view: running.View) -> tuple[float, float] | None:
 
 
 def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
-    needs = {} if dim else {one.mechanism: one.epsilon for one in view.needed(view.wanted(view.table()))}
+    want = None if dim else view.choices.want
+    needs = {} if want is None else {one.mechanism: one.epsilon for one in view.needed(want)}
     shown = list(dict.fromkeys(summary["mechanism"]))
     banded = view.spec.mechanism if view.spec.mechanism in shown else None
     made = []
@@ -137,6 +135,7 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
             " and has no band" if view.choices.band == "mean" else ""
         )
     claims = "; thin lines with open marks are claims without a proof" if _unproved(summary) else ""
+    band += ". A click on a point opens that run"
     text = f"{title(view.choices.show).capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
     if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
         text += f" The gap is to {words.minimum(False)}. {words.NO_MINIMUM}"

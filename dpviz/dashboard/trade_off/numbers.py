@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.components import panels, repeat, tables
-from dpviz.dashboard.frame import links, pinned, sidebar
+from dpviz.dashboard.frame import pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels, no_value, rows_at_budget
 from dpviz.experiments.run.resolve import resolve
@@ -23,9 +23,8 @@ def method_table(view: running.View) -> None:
     a = view.overlay if view.overlay is not None and view.overlay.cost.metric.id == measure.id else None
     methods = rows_at_budget(view)  # first: what is asked for later may know more methods, and never fewer
     gaps, draws = view.summary("optimality_gap"), view.summary()
-    target, (best, floor) = view.wanted(table), view.baselines(table)
-    budgets = {one.mechanism: one for one in view.needed(target)}
-    st.header(f"{len(methods)} methods at this ε" if len(methods) > 1 else "The method at this ε", anchor=False)
+    target, (best, floor) = view.choices.want, view.baselines(table)
+    budgets = {} if target is None else {one.mechanism: one for one in view.needed(target)}
     convex = get_model(view.spec.model).convex
     rows = []
     for here in methods:
@@ -43,27 +42,29 @@ def method_table(view: running.View) -> None:
                 words.three(here["epsilon"]),
                 f"{words.metric_value(measure, float(here['mean']))}{below}",
                 words.metric_range(measure, float(some["low"]), float(some["high"])),
-                words.read_off(budgets[mechanism], view.interval(mechanism, target)) if mechanism in budgets else "no value",
+                *([] if target is None else [_needed(view, budgets.get(mechanism), target)]),
                 words.three(max(gap["mean"], 0.0) if convex else gap["mean"]),
                 str(here["draws"]),
                 *([] if a is None else [pinned.difference_from(measure, float(here["mean"]), a.cost.mean)]),
             )
         )
-    wanted = f"ε for {words.metric_value(measure, target)}"
-    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", wanted, "Gap", "Draws")
+    wanted = () if target is None else (f"ε for {words.metric_value(measure, target)}",)
+    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", *wanted, "Gap", "Draws")
     tables.table(rows, columns if a is None else (*columns, f"Against A: {words.metric_value(measure, a.cost.mean)}"))
     delta = words.three(resolve(view.spec).budget.delta)
     panels.note(
         f"{sidebar.dataset_label(view.spec.dataset)}, {get_model(view.spec.model).label.lower()}, "
         f"{_regularised(view)}, δ = {delta}; non-private "
         f"{words.metric_value(measure, best)}, majority label {words.metric_value(measure, floor)}, both on the test rows. "
-        "Budgets are read off the monotone curve through the means; "
-        f"in brackets 95 % bootstrap intervals over the noise draws, none where the mean is exact. {words.OUTSIDE}"
+        f"{words.OUTSIDE}"
     )
     if not convex:
         st.caption(f"The gap is to {words.minimum(convex)}. {words.NO_MINIMUM}")
-    with st.container(key="buttons-all"):
-        links.page_link("Guarantees", "All methods at this ε, in one table")
+
+
+def _needed(view: running.View, one: curves.Needed | None, target: float) -> str:
+    """The ε that a method needs for a value, in words."""
+    return "no value" if one is None else words.read_off(one, view.interval(one.mechanism, target))
 
 
 def _regularised(view: running.View) -> str:
@@ -72,13 +73,6 @@ def _regularised(view: running.View) -> str:
     if len(values) == 1:
         return f"λ = {words.three(*values)} at this ε"
     return f"λ by each method’s rule, {words.three(min(values))} to {words.three(max(values))} at this ε"
-
-
-def evidence_links(view: running.View) -> None:
-    """Links to the audit and the claims of every method, drawn once: in the table's order they would move under the mouse."""
-    with st.expander("What is each ε worth? Attack a method, or see what papers claim about it"):
-        for mechanism in view.sweep.mechanisms:
-            links.examine(mechanism, labels()[mechanism])
 
 
 def downloads(view: running.View) -> None:
@@ -96,9 +90,11 @@ def downloads(view: running.View) -> None:
         )
 
 
-def draw_sources(view: running.View) -> None:
-    """Formulas, sources and calls."""
-    with st.expander("How is this computed?"):
+def section(view: running.View) -> None:
+    """The numbers of the methods that are drawn, downloads, formulas, sources and calls."""
+    with st.expander("Numbers of these curves, and how they are computed"):
+        running.draw_live(view, method_table, every=running.PICTURES)
+        downloads(view)
         st.markdown(
             "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
             "ε. The mean is exact where the distribution of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over "

@@ -1,6 +1,5 @@
 """The trade-off page's sweep as a job: started, watched, cancelled, taken up again."""
 
-import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -12,12 +11,13 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
-from dpviz.dashboard.jobs.job import State
+from dpviz.dashboard.jobs.job import Job, State
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.dashboard.jobs.sweep import SweepJob, SweepStatus
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.experiments.studies.guarantees import Measured
 from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec, sort_rows
@@ -37,9 +37,11 @@ class View:
     """The shared state of the page's parts: the sweep, its job, and the chosen view.
 
     Attributes:
+        ranked: the job that measures all methods at the run's budget.
         overlay: what run A gave, which is kept for comparison.
     """
 
+    ranked: Job[Measured]
     spec: RunSpec
     sweep: SweepSpec
     job: SweepJob
@@ -100,24 +102,8 @@ class View:
     def status(self) -> SweepStatus:
         return status(self.job)
 
-    def wanted(self, table: pd.DataFrame) -> float:
-        """The value of the metric wanted: as chosen, or two thirds of the way from majority to non-private.
 
-        Where the majority label has no value: 10 % worse than the non-private model.
-        """
-        if self.choices.want is not None:
-            return self.choices.want
-        if not len(table):
-            return 0.8
-        top, floor = self.baselines(table)
-        if math.isnan(top):
-            return 0.8
-        if math.isnan(floor):
-            return round(0.9 * top, 2) if self.choices.metric.higher_is_better else float(f"{1.1 * top:.2g}")
-        return round(floor + 2 / 3 * (top - floor), 2)
-
-
-def start(spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None = None) -> View | None:
+def start(ranked: Job[Measured], spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None = None) -> View | None:
     """The page's sweep as a job at work; None where there is none, said so."""
     if not chosen.methods:
         panels.empty("**No method is chosen.** Choose at least one below.")
@@ -138,7 +124,7 @@ def start(spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None 
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
         return None
     job = watching.watch(SweepJob(key, _cells(sweep, chosen.epsilons, spec.epsilon), CellStore.personal()), _MINE)
-    return View(spec, sweep, job, chosen, theme, overlay)
+    return View(ranked, spec, sweep, job, chosen, theme, overlay)
 
 
 def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell]:

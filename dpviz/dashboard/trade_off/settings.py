@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.frame import address, fields, metric
+from dpviz.dashboard.frame import address, fields, metric, ranking
 from dpviz.dashboard.frame.fields import Field, Group, Several, Typed
 from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
@@ -30,6 +30,7 @@ _METRIC = "metric"  # what is shown or tuned for is the sidebar's metric
 _OFFERED = {_METRIC: "the metric in the sidebar", **_TITLES}
 BANDS = {"draws": "10 to 90 % of the noise draws", "mean": "95 % interval of the mean"}
 MOST_POINTS = 31
+DRAWN = 3  # of the best methods
 _ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _LAST = "dpviz.sidebar"
 
@@ -98,9 +99,9 @@ POINTS = Field("points", Whole(label="Budgets", help="Equal ratios between neigh
 SHOWN = fields.choice("shown", "Shown", _OFFERED, _METRIC, few=0)
 BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
 _INVERSE = "The inverse of the curve: how much ε does each method need for it?"
-WANT = Field("want", Percent(label="Wanted, %", help=_INVERSE, low=0.1, high=100.0, automatic="automatic"), 0.0)
+WANT = Field("want", Percent(label="Wanted, %", help=_INVERSE, low=0.1, high=100.0, automatic="none"), 0.0)
 _LOSS = "The loss that a model should reach, or stay below."
-WANT_LOSS = Field("want_loss", Number(label="Wanted", help=_LOSS, low=1e-4, high=100.0, automatic="chosen for you"), 0.0)
+WANT_LOSS = Field("want_loss", Number(label="Wanted", help=_LOSS, low=1e-4, high=100.0, automatic="none"), 0.0)
 ODDS = fields.switch(
     "odds",
     "Attack odds",
@@ -119,7 +120,7 @@ def figure_field() -> Field[str]:
 
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
-    """The methods that are drawn."""
+    """The methods that are drawn: the best few and the sidebar's, or those that were chosen."""
     able, mechanisms = offered_mechanisms(spec), list_mechanisms()
     kind = Several(
         label="Methods",
@@ -128,7 +129,9 @@ def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
         names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
         refused={name: "does not run on this model, or takes no weights" for name in mechanisms if name not in able},
     )
-    return Field("methods", kind, catalogue.first_view(able, spec.mechanism))
+    ranks = ranking.ranked(ranking.measured_lines(spec), metric.chosen_metric(spec.dataset, spec.intercept))
+    best = {one.one.spec.mechanism for one in ranks[:DRAWN]}
+    return Field("methods", kind, tuple(name for name in able if name in best | {spec.mechanism}) or tuple(able[:1]))
 
 
 def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:
@@ -164,7 +167,7 @@ class Choices:
         metric: how usefulness is measured.
         show: quantity on the vertical axis.
         band: what bands mean.
-        want: value of the metric wanted, shares in [0, 1]; None where the page picks one.
+        want: value of the metric wanted, shares in [0, 1]; None for none.
         odds: whether the axis of attack odds is drawn.
         figure: id of a paper's figure, "" for none.
         tune: two settings to tune.
@@ -267,26 +270,21 @@ def forget_sidebar() -> None:
     st.session_state.pop(_LAST, None)
 
 
-def target_field(measure: Metric) -> None:
-    """The value of the metric that is wanted, beside the budget."""
-    if measure.shares:
-        WANT.draw(f"{measure.label} wanted, %", step=0.5)
-    else:
-        WANT_LOSS.draw(f"{measure.label} wanted", step=0.01)
-
-
-def draw(spec: RunSpec, own: Group) -> None:
-    """Methods, range of epsilon, and what is drawn, folded away."""
-    with st.expander("Methods, range of ε, bands and axes"):
+def draw(own: Group, measure: Metric) -> None:
+    """Methods, a value that is wanted, range of epsilon, and what is drawn, folded away."""
+    with st.expander("Methods, ε for a value, range and axes"):
         own["methods"].draw()
         one, two, three = st.columns(3)
         with one:
             FROM.draw()
             TO.draw()
-            POINTS.draw()
         with two:
             SHOWN.draw()
             BAND.draw()
         with three:
-            ODDS.draw()
-            st.caption(f"{spec.seeds} noise draws; more of them under “More settings” on the left.")
+            if measure.shares:
+                WANT.draw(f"{measure.label} wanted, %", step=0.5)
+            else:
+                WANT_LOSS.draw(f"{measure.label} wanted", step=0.01)
+            POINTS.draw()
+        ODDS.draw()

@@ -33,40 +33,40 @@ _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.appli
 
 
 def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
-    """Controls, heat map and warning, folded away until opened."""
+    """Controls, heat map and warning."""
     label = list_mechanisms()[spec.mechanism].label
-    with st.expander(f"Tune {words.markdown(label)} at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
-        names = list(tuning.declared_knobs(spec))
-        pair = chosen.tune or tuning.first_pair(spec)
-        if pair is None:
-            panels.empty("This method has nothing to tune.")
-            return
-        columns = st.columns(3)
-        for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
-            with column:
-                options = [n for n in names if n != pair[1 - k]]
-                address.set_widget(f"own.tune{k}", pair[k])
-                st.selectbox(
-                    title,
-                    options,
-                    key=f"own.tune{k}",
-                    format_func=lambda n: tuning.declared_knobs(spec)[n].label,
-                    on_change=_pair,
-                    args=(spec, pair),
-                )
-        with columns[2]:
-            settings.BY.draw()
-        made = tuning.grid(spec, *pair, metrics=chosen.levels)
-        st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
-        panels.privacy_warning("The heat map is computed from private rows without noise: do not publish what it chose.")
-        job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
-        if job is not None and grid is not None and grid.names == pair:
-            # the search stays while the settings that it varies move, and no longer
-            grid = tuning.lay(spec, grid.names, grid.values, metrics=chosen.levels)
-            if job.key == _key(spec, grid):
-                _live(job, grid, spec, chosen, theme)
-        _cost(spec, made)
-        _private(spec, made)
+    st.subheader(f"Tune {words.markdown(label)}", anchor=False)
+    names = list(tuning.declared_knobs(spec))
+    pair = chosen.tune or tuning.first_pair(spec)
+    if pair is None:
+        panels.empty("This method has nothing to tune.")
+        return
+    columns = st.columns(3)
+    for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
+        with column:
+            options = [n for n in names if n != pair[1 - k]]
+            address.set_widget(f"own.tune{k}", pair[k])
+            st.selectbox(
+                title,
+                options,
+                key=f"own.tune{k}",
+                format_func=lambda n: tuning.declared_knobs(spec)[n].label,
+                on_change=_pair,
+                args=(spec, pair),
+            )
+    with columns[2]:
+        settings.BY.draw()
+    made = tuning.grid(spec, *pair, metrics=chosen.levels)
+    st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
+    panels.privacy_warning("The heat map is computed from private rows without noise: do not publish what it chose.")
+    job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
+    if job is not None and grid is not None and grid.names == pair:
+        # the search stays while the settings that it varies move, and no longer
+        grid = tuning.lay(spec, grid.names, grid.values, metrics=chosen.levels)
+        if job.key == _key(spec, grid):
+            _live(job, grid, spec, chosen, theme)
+    _cost(spec, made)
+    _private(spec, made)
 
 
 def _pair(spec: RunSpec, shown: tuple[str, str]) -> None:

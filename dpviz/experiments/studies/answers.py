@@ -119,10 +119,10 @@ def most_influential(spec: RunSpec, shown: int = 6) -> Answer:
     Args:
         shown: rows in the evidence.
     """
-    influence, ids = inspected.row_influence(spec), setup_for(spec).split.train
-    order = np.argsort(-influence.newton_norm, kind="stable")[:shown]
-    rows = [(f"row {ids[k]}", float(influence.newton_norm[k]), i == 0) for i, k in enumerate(order)]
-    return _number(float(ids[order[0]]), 0.0, rows, "change of the parameters without the row")
+    order, ids = inspected.row_influence(spec).order[:shown], setup_for(spec).split.train
+    changes = inspected.retrained(spec, order).norm
+    rows = [(f"row {ids[k]}", float(change), i == 0) for i, (k, change) in enumerate(zip(order, changes, strict=True))]
+    return _number(float(ids[order[0]]), 0.0, rows, "change of the parameters, retrained without the row")
 
 
 def rows_with_noise(spec: RunSpec) -> Answer:

@@ -16,10 +16,11 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import train_size
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.run import run_epsilons
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.observed import census_name
-from dpviz.mechanisms import HasExcessTheory, Mechanism, Training, protection
+from dpviz.mechanisms import Calibration, HasExcessTheory, Training, protection
 from dpviz.models import Rows, derivatives_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, default_delta
@@ -30,7 +31,7 @@ class Excess:
     """Observed excess empirical risk of private models at one setting.
 
     Attributes:
-        n, d, epsilon, delta: the setting.
+        n, d, epsilon, delta, lam: the setting.
         gap: (S,) objective above its minimum.
         noise_scale: of the calibration.
         eigenvalues: (d,) of the Hessian at the minimum; none for a network, where nothing follows from them.
@@ -41,6 +42,7 @@ class Excess:
     d: int
     epsilon: float
     delta: float
+    lam: float
     gap: Floats
     noise_scale: float
     eigenvalues: Floats
@@ -52,35 +54,34 @@ class Excess:
         return float(self.gap.mean())
 
 
-def excess_risk(
-    problem: Problem, mechanism: Mechanism, budgets: Sequence[Budget], seeds: int, seed: int = 0, monitor: Monitor = ignore
-) -> list[Excess]:
-    """Excess empirical risk of `seeds` noise draws at every budget, trained together."""
-    calibrations = [protection.calibrate(mechanism, problem.setting, b) for b in budgets]
-    trained = train(mechanism, Training(problem, calibrations, spawn(seed, seeds), record=False, monitor=monitor))
+def excess_risk(problem: Problem, calibration: Calibration, gap: Floats) -> Excess:
+    """The excess empirical risk of trained replicas, with what theory needs.
+
+    Args:
+        problem: what they were trained on, at their own regularisation.
+        gap: (S,) `Trained.optimality_gap`.
+    """
     values: Floats = np.empty(0)
     if problem.model.convex:
         hessian = derivatives_of(problem.model).hessian(problem.optimum, problem.rows, problem.lam)
         values = np.linalg.eigvalsh(hessian).astype(float)
     start = float(problem.objective(np.zeros((1, problem.m)))[0]) - problem.optimal_value
-    return [
-        Excess(problem.n, problem.m, b.epsilon, b.delta, gap, cal.noise_scale, values, start)
-        for b, cal, gap in zip(budgets, calibrations, trained.optimality_gap, strict=True)
-    ]
+    budget = calibration.budget
+    return Excess(problem.n, problem.m, budget.epsilon, budget.delta, problem.lam, gap, calibration.noise_scale, values, start)
 
 
 def excess_over_epsilon(spec: RunSpec, epsilons: Sequence[float], *, monitor: Monitor = ignore) -> list[Excess]:
-    """On the spec's own data, at its own delta."""
-    delta, out = resolve(spec).budget.delta, []
-    setups = [setup_for(replace(spec, epsilon=e)) for e in epsilons]
-    groups: dict[int, list[float]] = {}  # prepared rows may be others at each epsilon
-    for e, setup in zip(epsilons, setups, strict=True):
-        groups.setdefault(id(setup.problem.rows), []).append(e)
-    for some, inside in track(monitor, groups.values()):
-        here = replace(spec, epsilon=some[0])
-        budgets = [Budget(e, delta) for e in some]
-        out += excess_risk(setup_for(here).problem, spec.build(), budgets, spec.seeds, spec.seed, inside)
-    return out
+    """On the spec's own data, at its own delta; an automatic regularisation is that of each budget."""
+    results = run_epsilons(spec, epsilons, instances=False, monitor=monitor)
+    return [excess_risk(each.setup.problem, each.calibration, each.optimality_gap) for each in results]
+
+
+def _trained_on(problem: Problem, spec: RunSpec, budget: Budget, monitor: Monitor) -> Excess:
+    """The excess risk of a run's method on a problem that is none of the run's."""
+    mechanism = spec.build()
+    calibration = protection.calibrate(mechanism, problem.setting, budget)
+    training = Training(problem, [calibration], spawn(spec.seed, spec.seeds), record=False, monitor=monitor)
+    return excess_risk(problem, calibration, train(mechanism, training).optimality_gap[0])
 
 
 def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = ignore) -> list[Excess]:
@@ -89,7 +90,7 @@ def excess_over_n(spec: RunSpec, sizes: Sequence[int], *, monitor: Monitor = ign
     budget = Budget(spec.epsilon, min(resolve(spec).budget.delta, *(default_delta(train_size(size)) for size in sizes)))
     for size, inside in track(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=budget.delta, lam=resolve(spec).lam, published_split=False)
-        out += excess_risk(setup_for(here).problem, here.build(), [budget], spec.seeds, spec.seed, inside)
+        out.append(_trained_on(setup_for(here).problem, here, budget, inside))
     return out
 
 
@@ -107,8 +108,7 @@ def excess_over_d(spec: RunSpec, dims: Sequence[int], *, monitor: Monitor = igno
         kept = problem.rows
         padded = np.pad(kept.X, ((0, 0), (0, d - width)))
         rows = Rows(padded, kept.y, kept.person_rows, kept.weights, kept.class_weights, kept.persons, kept.preparations)
-        wide = Problem(rows, problem.model, problem.lam)
-        out += excess_risk(wide, spec.build(), [resolve(spec).budget], spec.seeds, spec.seed, inside)
+        out.append(_trained_on(Problem(rows, problem.model, problem.lam), spec, resolve(spec).budget, inside))
     return out
 
 
@@ -148,13 +148,13 @@ def theory(spec: RunSpec, measured: Sequence[Excess]) -> list[dict[str, float]]:
         if not isinstance(mechanism, HasExcessTheory) or not model.convex or e.noise_scale <= 0:
             out.append({})
             continue
-        setting = model.setting(e.n, e.d if here.m == here.d else here.d, here.lam)
+        setting = model.setting(e.n, e.d if here.m == here.d else here.d, e.lam)
         out.append(mechanism.excess_theory(setting, e.noise_scale, e.start, e.eigenvalues))
     return out
 
 
 def table(measured: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> pd.DataFrame:
-    """One row per setting: n, d, epsilon, delta, noise_scale, mean, standard_error, and what `theory` gives."""
+    """One row per setting: n, d, epsilon, delta, lam, noise_scale, mean, standard_error, and what `theory` gives."""
     return pd.DataFrame(
         [
             {
@@ -162,6 +162,7 @@ def table(measured: Sequence[Excess], formulas: Sequence[dict[str, float]]) -> p
                 "d": e.d,
                 "epsilon": e.epsilon,
                 "delta": e.delta,
+                "lam": e.lam,
                 "noise_scale": e.noise_scale,
                 "mean": e.mean,
                 "standard_error": e.gap.std(ddof=1) / np.sqrt(len(e.gap)) if len(e.gap) > 1 else np.nan,

@@ -17,6 +17,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.random import spawn
+from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import fit_key, resolve
 from dpviz.experiments.run.run import run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
@@ -169,7 +170,7 @@ def row_influence(spec: RunSpec) -> Influence:
 
     def make(listen: Monitor) -> Influence:
         made = influence_of(setup_for(spec).problem)
-        _ = made.newton_norm, made.leverage  # what every panel needs
+        _ = made.order, made.leverage  # what every panel needs
         return made
 
     return _influences.compute(fit_key(spec), make, owner=spec.dataset)
@@ -193,6 +194,8 @@ def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = ignore) ->
         InvalidInput: the network's training without privacy reached no minimum.
     """
     at, influence = np.asarray(positions, np.intp), row_influence(spec)
+    if influence.leaders is not None and np.array_equal(at, influence.leaders.index):
+        return influence.leaders
     tolerance = 1e-9 if influence.problem.model.convex else NETWORK_TOLERANCE
     return _retrained.compute(
         _rows_key(spec, at),
@@ -224,7 +227,7 @@ def validation_rows(spec: RunSpec) -> NDArray[np.intp]:
     if influence.problem.model.convex and n**2 * influence.problem.m <= EXACT_WORK:
         return np.arange(n)
     half = sample(influence) // 2
-    order = np.argsort(-influence.newton_norm, kind="stable")
+    order = influence.order
     ranks = np.unique(np.r_[np.arange(min(half, n)), np.linspace(0, n - 1, half).astype(int)])
     return np.sort(order[ranks])
 
@@ -339,6 +342,12 @@ def one_step(spec: RunSpec) -> pd.DataFrame | None:
     noise = calibration.noise_scale * calibration.noise_family.sample(streams, problem.m)
     after = {f"draw {k + 1}": before + part for k, part in enumerate(noise)}
     return pd.DataFrame({"before": before} | after)
+
+
+def own_ids(dataset: Dataset) -> pd.Series | None:
+    """The table's own id of each row: the first column that is not trained on and has another value in every row."""
+    columns = () if dataset.beside is None else (dataset.beside[name] for name in dataset.beside)
+    return next((column.astype(str) for column in columns if column.nunique() == dataset.n), None)
 
 
 def unusual_columns(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:

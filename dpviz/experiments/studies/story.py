@@ -68,7 +68,7 @@ def leaver(spec: RunSpec, who: str = "most") -> int:
     Args:
         who: a key of `WHO`.
     """
-    ranks = np.argsort(-inspected.row_influence(spec).newton_norm, kind="stable")
+    ranks = inspected.row_influence(spec).order
     return int(ranks[0 if check_choice("who", who, WHO) == "most" else len(ranks) // 2])
 
 

@@ -57,7 +57,7 @@ def exposure_verdict(context: Context) -> Verdict:
 
 def _influence(spec: RunSpec) -> pd.Series:
     """Norm of each training row's influence, by row id."""
-    return influence_of(replace(spec, seeds=1)).frame()["influence"]
+    return influence_of(replace(spec, seeds=1)).frame()["influence_function"]
 
 
 def _by_tenth(influence: Floats, called: np.ndarray, member: np.ndarray) -> Floats:

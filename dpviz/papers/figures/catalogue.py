@@ -4,7 +4,7 @@ Where a dataset is not on this machine, the nearest is offered.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,6 @@ PANELS: dict[str, tuple[Figure, Panel]] = {
 }
 #: rows below which a panel has more draws, on several splits: a single one decides too much there
 SMALL, SMALL_SEEDS, SMALL_SPLITS = 2000, 100, 5
-#: what a page shows before anyone has chosen, besides the method at hand
-FIRST_VIEW = ("rsgd-ar", "objective-tight", "dp-gd", "dp-sgd", "output-gaussian")
-FIRST_MANY = 4
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
@@ -59,13 +56,6 @@ class Setup:
     splits: int = 1
     notes: tuple[str, ...] = ()
     unavailable: str = ""
-
-
-def first_view(able: Sequence[str], present: str) -> tuple[str, ...]:
-    """Methods to begin with: a few that are worth comparing, and the one at hand, in the order of `able`."""
-    chosen = [name for name in FIRST_VIEW if name in able][:FIRST_MANY]
-    mechanisms = tuple(name for name in able if name in chosen or name == present)
-    return mechanisms or tuple(able[:1])
 
 
 def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
