@@ -47,7 +47,8 @@ if found is not None:
         influence_map.rows(inspection, influence, chosen)
 
     def trust() -> None:
-        retraining.draw(inspection, influence, chosen, theme)
+        if not folds.in_closed_fold():  # it retrains without every row of a small set
+            retraining.draw(inspection, influence, chosen, theme)
         guarantee.badge(inspection.calibration, spec.build(), fold=False)
         retraining.draw_sources(inspection)
 
@@ -56,6 +57,6 @@ if found is not None:
         Section(noise, lambda: rows_with_noise.draw(inspection, influence, chosen, theme), sent="received"),
         Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen), asked="about"),
         Section("Find people by their values, or in the table of all rows", find, asked="rows"),
-        Section("Is the influence right? Guarantee, formulas, calls", trust, asked="right"),
+        Section("Is the influence right? Guarantee, formulas, calls", trust, sent="right"),
     )
 page.problems()

@@ -78,7 +78,7 @@ ANSWERS = {
     "Sensitivity": (2, "one row changes"),
     "Person": (0, "oise"),
     "Accounting": (5, "the tightest proof needs noise σ"),
-    "Guarantees": (1, "are proved"),
+    "Guarantees": (1, "methods: "),
     "Audit": (3, "an attacker guesses"),
     "Claims": (1, "claims"),
     "Data": (2, "rows are trained on"),
