@@ -21,7 +21,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -> None:
     page = settled(opened("Guarantees", seed="7"))
     assert "4 methods: 2 proved, 1 paper's claim, 1 refuted by audit." in text(page)
-    assert "DP-GD: ✓ proved: ε = 1, δ = 10⁻⁵" in text(page), "in the words of the badge"
+    assert "DP-GD at ε = 1: ✓ proved: ε = 1, δ = 10⁻⁵" in text(page), "in the words of the badge"
     found = page.table[0].value
     shown = {name.replace("\\", ""): str(status).replace("\\", "") for name, status in found["Status"].items()}
     assert shown["DBDP-ERM, performance improving"].startswith("✗ refuted by audit")

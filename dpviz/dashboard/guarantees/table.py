@@ -57,7 +57,7 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
     counts = ((sum(line.status == status for line in methods), status) for status in _ORDER)
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     own = words.guarantee(calibration_of(spec), spec.build())
-    panels.headline(f"{list_mechanisms()[spec.mechanism].label}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
+    panels.headline(f"{words.title(spec)}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
 
 
 def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> None:
