@@ -141,8 +141,10 @@ def test_a_click_on_a_point_opens_that_very_run(one: Any) -> None:
 
 @pytest.mark.long
 def test_saved_numbers_and_settings_are_those_of_the_shell(reader: Make, tmp_path: Path) -> None:
-    page = open_page(reader(), QUICK)
+    one = reader()
+    page = open_page(one, QUICK)
     over(page)
+    one.unfold("Numbers of these curves, and how they are computed")
     table = pd.read_csv(io.BytesIO(saved(page, "Save every draw (CSV)")))
     path = tmp_path / "sweep.toml"
     path.write_bytes(saved(page, "Save the settings (TOML)"))
@@ -163,7 +165,7 @@ def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_
     one.page.get_by_role("slider", name="Privacy budget ε").wait_for()
     over(page)
     assert query(page)["lam"] == "0.01"
-    one.unfold("Methods, range of ε, bands and axes")
+    one.unfold("Methods, ε for a value, range and axes")
     box = page.get_by_role("spinbutton", name="Budgets")
     box.fill("4")
     box.press("Enter")
