@@ -150,9 +150,9 @@ def test_single_rows_only_where_asked_for(tmp_path: Path) -> None:
         shown[bool(rows)] = out.read_text()
     named = re.compile(r'class="sentence">[^<]*Row \d+ ')
     assert named.search(shown[True])
-    assert "Why influential" in shown[True]
+    assert "Why exposed" in shown[True]
     assert not named.search(shown[False])
-    assert "Why influential" not in shown[False]
+    assert "Why exposed" not in shown[False]
     assert "single real rows are left out" in shown[False]
     assert shown[True].count("<figcaption>") > shown[False].count("<figcaption>")
 

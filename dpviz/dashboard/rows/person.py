@@ -113,13 +113,13 @@ def _retrained(run: Inspected, influence: Influence, at: list[int]) -> float | N
 
 def _attack(run: Inspected) -> str:
     """The tightest bound on attacks on any row."""
-    return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)}"
+    return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)} on any row"
 
 
 def _elsewhere(spec: RunSpec) -> str:
     """The same at a tenth and at ten times ε, within what ε may be."""
     others = [e for e in (spec.epsilon / 10, 10 * spec.epsilon) if LEAST_EPSILON <= e <= MOST_EPSILON]
-    found = [f"ε = {words.three(e)}: right at most {words.percent(accuracy)}" for e, accuracy in odds_over(spec, others)]
+    found = [f"ε = {words.three(e)}: at most {words.percent(accuracy)}" for e, accuracy in odds_over(spec, others)]
     return "; ".join(found) or "no bound is proved"
 
 
