@@ -29,7 +29,6 @@ def training_map(
     *,
     names: tuple[str, str],
     with_noise: NDArray[np.bool_] | None = None,
-    epsilon: Floats | None = None,
     chosen: NDArray[np.bool_] | None = None,
     group: NDArray[np.bool_] | None = None,
     scaled: bool = False,
@@ -41,11 +40,9 @@ def training_map(
 ) -> go.Figure:
     """Every training row as a point: colour is influence or another amount, shape and outline say what the noise did to it.
 
-    An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Size is individual
-    epsilon. Rows that have a name are drawn above all others. Of many rows the density is drawn, and on it, as points, the most
-    influential ones and those that are chosen.
-
-    Clicks and lassos return `customdata`, the row id.
+    An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Rows that have a name
+    are drawn above all others. Of many rows the density is drawn, and on it, as points, the most influential ones and those
+    that are chosen. Clicks and lassos return `customdata`, the row id.
 
     Args:
         points: (n, 2).
@@ -53,7 +50,6 @@ def training_map(
         row_ids: (n,) what a selection returns.
         names: of the two axes.
         with_noise: (n,) rows that received noise; None where noise is not put on rows.
-        epsilon: (n,) individual epsilon, None for one size.
         chosen: (n,) rows to ring, for example the selected person.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
         scaled: whether the axes have a scale that means something.
@@ -66,7 +62,7 @@ def training_map(
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
     above, looks = _either(n, named, chosen), _looks(n, with_noise, used, theme)
-    width = np.full(n, base) if epsilon is None else _sizes(epsilon, base)
+    width = np.full(n, base)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
     drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, title, _amounts(values))
@@ -235,12 +231,6 @@ def _logarithmic(values: Floats, title: str, *, below: bool = False) -> tuple[ND
         bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
-
-
-def _sizes(epsilon: Floats, base: float) -> NDArray[np.float32]:
-    """Marker diameters whose area grows with epsilon, from 0.6 to 2.2 times the usual one."""
-    top = float(epsilon.max(initial=0.0)) or 1.0
-    return (base * np.sqrt(0.36 + 4.48 * np.clip(epsilon / top, 0.0, 1.0))).astype(np.float32)
 
 
 def _amounts(values: Floats) -> NDArray[np.str_] | None:

@@ -25,7 +25,7 @@ def points(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
     xy, influence, ids = points(n)
     with_noise = influence > 0.9
-    fig = training_map(xy, influence, ids, theme, names=("a", "b"), with_noise=with_noise, epsilon=influence)
+    fig = training_map(xy, influence, ids, theme, names=("a", "b"), with_noise=with_noise)
     drawn = [t for t in fig.data if t.customdata is not None]
     assert all(t.type == ("scattergl" if n > WEBGL_FROM else "scatter") for t in drawn)
     shown = np.concatenate([np.asarray(t.customdata) for t in drawn])
@@ -72,7 +72,7 @@ def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: T
 
 @pytest.mark.parametrize("influence", [np.zeros(5), np.full(5, 2.0), np.array([0.0, 1e-300, 1.0, 2.0, 3.0])])
 def test_map_of_equal_or_vanishing_influences(influence: np.ndarray, theme: Theme) -> None:
-    fig = training_map(np.zeros((5, 2)), influence, np.arange(5), theme, names=("a", "b"), epsilon=np.zeros(5))
+    fig = training_map(np.zeros((5, 2)), influence, np.arange(5), theme, names=("a", "b"))
     axis = fig.layout.coloraxis
     assert axis.cmin < axis.cmax
     assert np.isfinite(np.asarray(fig.data[0].marker.color)).all()
