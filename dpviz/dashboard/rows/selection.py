@@ -16,7 +16,7 @@ from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 from dpviz.dashboard.frame import address, fields
 from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.datasets import Dataset
-from dpviz.experiments.run.resolve import dataset_of, fit_key
+from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
@@ -78,7 +78,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
     people = (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec))
-    mine = list_mechanisms()[spec.mechanism]
+    mine = list_mechanisms()[resolve(spec).spec.mechanism]
     known = issubclass(mine, IndividualBudget), issubclass(mine, NoisesRows | HasRule | NoisesShare)
     options = [name for name, there in zip(COLOURS, (True, *known), strict=True) if there]
     return (*people, *axes, Field("colour", Choice(label="Colour", help="", options=tuple(options), names=COLOURS), "influence"))
