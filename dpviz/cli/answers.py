@@ -36,12 +36,15 @@ def give(
     """Prints an answer: lines and tables for people, or its values as JSON.
 
     Args:
+        options: of the command; where they have a `why`, it is the first line (`one_run`).
         lines: (name, value); a line whose name is "" goes on with the one before. Or text as it is.
         values: plain values, tables included; see `plain`.
     """
     if options.json:
         document(values, options.name_of_command)
         return
+    if hasattr(options, "why") and options.name_of_command != "report":
+        line("method", options.why)
     if isinstance(lines, str):
         print(lines)
     else:

@@ -87,7 +87,7 @@ def run_spec(options: argparse.Namespace) -> RunSpec:
 
 
 def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
-    """The method that the rule names for the rows, or for --n and --d, which is said."""
+    """The method that the rule names for the rows, or for --n and --d; `options.why` says so in the answer."""
     from dataclasses import replace
 
     from dpviz.experiments.run.resolve import resolve
@@ -106,9 +106,7 @@ def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
     if getattr(options, "private_ranges", False):
         setting = replace(setting, d=10**12)  # private categories decide the number of features: as for many
     epsilon, knobs = resolve(spec).budget.epsilon, [item.partition("=")[0] for item in options.set]
-    name, why = automatic_mechanism(setting, epsilon, knobs)
-    if not options.json:
-        answers.line("method", why)
+    name, options.why = automatic_mechanism(setting, epsilon, knobs)
     return name
 
 

@@ -196,7 +196,7 @@ _fresh: ContextVar[str | None] = ContextVar("fresh", default=None)
 @contextmanager
 def fresh_noise() -> Iterator[None]:
     """Preparations within draw their noise from the operating system, once for each run, as models that are published need it."""
-    token = _fresh.set(secrets.token_hex())
+    token = _fresh.set(secrets.token_hex(16))
     try:
         yield
     finally:
