@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 START = """# Private search beside the defaults
 
 Test accuracy in per cent, mean ± standard deviation over {repetitions} repetitions at ε = {epsilon:g}, made by
-`python -m benchmarks.search`. The list of settings is that of `dpviz tune`: five values each of λ and of the method's first
+`python -m benchmarks.search`. Its settings are those of `dpviz release --try`: five values each of λ and of the method's first
 hyperparameter, around those that public facts give.
 
 - **Defaults**: one model with automatic hyperparameters, on all training rows.

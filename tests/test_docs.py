@@ -178,7 +178,7 @@ def test_the_block_of_settings_is_read(tmp_path: Path, capsys: pytest.CaptureFix
     rows = [f"{20 + k % 50},{('Private', 'Government', '?')[k % 3]},{k % 60},{('<=50K', '>50K')[k % 2]}" for k in range(60)]
     (tmp_path / "people.csv").write_text("\n".join(["age,workclass,hours,income", *rows]))
     (tmp_path / "people.toml").write_text(text)
-    assert main(["datasets", str(tmp_path / "people.csv"), "--json"]) == 0
+    assert main(["show", str(tmp_path / "people.csv"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["label"]["positive"] == ">50K"
     assert [column["column"] for column in said["columns"]] == ["age", "workclass", "hours"]
@@ -193,10 +193,10 @@ def test_every_command_that_is_named_knows_its_options(capsys: pytest.CaptureFix
             assert name in COMMANDS, (page, span)
             if name not in helps:
                 with pytest.raises(SystemExit):
-                    main([name, "--help"])
+                    main([name, "--help", "all"])
                 helps[name] = capsys.readouterr().out
             unknown = [
                 option for option in re.findall(r"--[a-z][a-z-]*", span) if not re.search(rf"{option}\b(?!-)", helps[name])
             ]
             assert not unknown, (page, span, unknown)
-    assert len(helps) > 15
+    assert len(helps) > 10

@@ -53,7 +53,10 @@ PYTHON: dict[str, Callable[[], object]] = {
 }
 RUN = "--dataset teaching --mechanism output-gaussian --delta 0.5"
 SHELL = [
-    *(f"{name} {RUN}" for name in ("run", "calibrate", "accounting", "guarantees", "influence", "audit", "groups")),
+    *(
+        f"{name} {RUN}"
+        for name in ("run", "calibrate", "calibrate --accountants", "calibrate --methods", "influence", "audit", "groups")
+    ),
     *(f"calibrate --n 100 --d 5 {more}" for more in ("--delta 0.5", "--delta 0.01")),
     "sweep --dataset teaching --mechanisms output-gaussian --epsilons 1 --delta 0.5 --no-cache",
     f"report {RUN} --out a.html",

@@ -58,8 +58,8 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: py
     take("page of rows", inspected.inspect(spec).attack)
     take("accounting page", strongest_attack(spec.build(), result.setup.problem.setting, result.calibration))
     seen["trade-off axis"] = dict(odds_over(spec, [0.3, 1.0])).get(1.0)
-    for command in ("run", "accounting"):
-        if command == "accounting" and noise_comparison.accounted(spec) is None:
+    for command in ("run", "calibrate --accountants"):
+        if command != "run" and noise_comparison.accounted(spec) is None:
             continue
         told = document(f"{command} {RUN} {mechanism}", capsys)["attack"]
         seen[f"dpviz {command}"] = None if told is None else told["accuracy"]  # type: ignore[index]

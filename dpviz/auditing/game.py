@@ -207,7 +207,26 @@ def audit(
     iterates: Sequence[int] = (),
     monitor: Monitor = ignore,
 ) -> AuditResult:
-    """Plays the game to the end; arguments are those of `prepare`, and `monitor` receives progress and raises to cancel."""
+    """Audits a mechanism on two neighbouring datasets: an attacker guesses which of them each model was trained on.
+
+    Args:
+        mechanism: with its hyperparameters set.
+        problem, neighbour: two problems that differ in one row, or in rows of one person where epsilon is for a person.
+        budget: what the mechanism is calibrated to.
+        runs: models trained on each dataset, 40 to 1,000,000.
+        seed: of the game, 0 to 2^32 - 1.
+        score: what the attacker computes, a key of `SCORES`.
+        confidence: of the bounds, in (0, 1).
+        iterates: step counts whose iterates the attacker sees too, where the guarantee covers them (`PublicSteps`).
+        monitor: receives progress, a share in [0, 1]; raises to cancel.
+
+    Returns:
+        The share of right guesses, and the lower bound on epsilon that it shows.
+
+    Raises:
+        InvalidInput: not neighbours, a bad argument, or a budget that cannot be met.
+        FloatingPointError: nothing protects the outputs.
+    """
     game = prepare(mechanism, problem, neighbour, budget, runs, seed, score, confidence, iterates)
     *_, result = watch(game, monitor, looks=1)
     return result

@@ -139,11 +139,20 @@ def watch_run(
 
 
 def audit_run(spec: RunSpec, kind: str = WORST, **options: Any) -> AuditResult:
-    """Audits a run to the end: its mechanism, budget and seed, on its own rows or on a synthetic pair.
+    """Audits a run: an attacker guesses which of two neighbouring datasets a model was trained on.
 
     Args:
-        kind: of the pair, a key of `KINDS`.
-        options: row, other, runs, score, confidence and monitor, as of `watch_run`.
+        spec: its mechanism, budget and seed are attacked.
+        kind: of the pair: "worst-case" on synthetic rows; "most-influential", "without", "label-flip" or "two-rows" on its own.
+        options: row and other (ids of training rows, for the last three), runs (models trained on each dataset, 40 to 1,000,000;
+            1000), score ("auto"), confidence (of the bounds, in (0, 1); 0.95) and monitor.
+
+    Returns:
+        The share of right guesses, and the lower bound on epsilon that it shows.
+
+    Raises:
+        InvalidInput: a bad argument, an id that no training row has, or a budget that cannot be met.
+        FloatingPointError: nothing protects the outputs.
     """
     *_, (_, result) = watch_run(spec, kind, **options, looks=1)
     return result

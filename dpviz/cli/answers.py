@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: version of the JSON documents: a key that is there keeps its name and its meaning until this number rises
 SCHEMA = 1
-#: commands that print nothing that is a function of private rows, but what the released model shows
-PUBLISHING = ("release", "tune")
+#: the command that prints nothing that is a function of private rows, but what the released model shows
+PUBLISHING = "release"
 
 
 def give(
@@ -84,7 +84,7 @@ def announce(options: argparse.Namespace, dataset: str, stream: TextIO | None = 
     if about is None:
         return
     line("label", about.label.sentence if about.label else "", stream)
-    if options.name_of_command in PUBLISHING:
+    if options.name_of_command == PUBLISHING:
         return
     notes = [("read", note) for note in about.notes] + [("remark", remark) for remark in about.remarks]
     for name, text in notes:
@@ -113,7 +113,7 @@ def _label(values: Mapping[str, Any], command: str) -> dict[str, Any]:
     label = about.label
     return {
         "label": {"column": label.column, "positive": label.positive, "negative": label.negative, "guessed": label.guessed}
-    } | ({} if command in PUBLISHING else {"remarks": about.remarks, "notes": about.notes})
+    } | ({} if command == PUBLISHING else {"remarks": about.remarks, "notes": about.notes})
 
 
 def document(values: Mapping[str, Any], command: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import answers, one_run
-from dpviz.cli.parser import Parser
+from dpviz.cli import answers, membership, one_run
+from dpviz.cli.parser import Parser, refuse
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, number_from_text
 
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 #: attributes of a result that the JSON document has by the same name
 _PLAIN = ("runs", "seed", "confidence", "score", "guessed_right", "epsilon_lower", "verdict", "warnings")
 
+#: options of the game, as attributes
+_GAME = ("pair", "row", "other", "runs", "score", "confidence")
+
 HELP = "attack a run: how often an attacker guesses right, and the epsilon that this shows"
 DESCRIPTION = (
     "An audit can refute a guarantee and never confirms one. The run's seed is that of the game. With "
-    "--person all rows of one person differ. The attacked models have the run's hyperparameters, automatic ones too."
+    "--person all rows of one person differ. The attacked models have the run's hyperparameters, automatic ones too. "
+    "--membership trains shadow models on random halves of the rows and attacks other models like them; it names exposed rows, "
+    "so its answer is not private."
 )
 
 
@@ -33,14 +38,27 @@ def add(parser: Parser) -> None:
         metavar="ID",
         help="a training row, for the pairs without, label-flip and two-rows; with --person all rows of its person",
     )
-    parser.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
+    parser.rest.add_argument("--other", metavar="ID", help="the training row that takes its place, for the pair two-rows")
     parser.add_argument("--runs", metavar="N", help="models trained on each dataset, 40 to 1,000,000 (1000)")
-    parser.add_argument("--score", default="auto", metavar="NAME", help="what the attacker computes (auto)")
-    parser.add_argument("--confidence", default="0.95", metavar="SHARE", help="of each bound (0.95)")
+    parser.rest.add_argument("--score", metavar="NAME", help="what the attacker computes (auto)")
+    parser.rest.add_argument("--confidence", metavar="SHARE", help="of each bound (0.95)")
+    parser.add_argument(
+        "--membership", action="store_true", help="attack ordinary rows: members found at few false alarms, and which"
+    )
+    membership.add(parser.rest)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Plays the game and prints what it shows."""
+    """Plays the game, or attacks ordinary rows, and prints what that shows."""
+    if options.membership:
+        refuse(options, _GAME, "cannot go with --membership")
+        membership.run(options)
+    else:
+        refuse(options, membership.OPTIONS, "belongs to --membership")
+        _play(options)
+
+
+def _play(options: argparse.Namespace) -> None:
     from dpviz.auditing.runs import CHOSEN, KINDS, WORST, watch_run
     from dpviz.experiments.run.resolve import resolve
 
@@ -51,11 +69,11 @@ def run(options: argparse.Namespace) -> None:
             raise InvalidInput(f"--{name}", f"is not used by the pair {kind}", f"Choose --pair {' or '.join(kinds)}.")
     row, other = (_row(name, one_run.option_value(options, name)) for name in ("row", "other"))
     runs = check_integer("--runs", number_from_text("--runs", one_run.option_value(options, "runs") or "1000"), 40, 1_000_000)
-    confidence = number_from_text("--confidence", options.confidence)
+    confidence = number_from_text("--confidence", options.confidence or "0.95")
     if not 0 < confidence < 1:
         raise InvalidInput("--confidence", f"must lie between 0 and 1, got {confidence:g}", "For example: 0.95.")
     with Bar() as bar:
-        game = watch_run(spec, kind, row, other, runs, score=options.score, confidence=confidence, monitor=bar, looks=1)
+        game = watch_run(spec, kind, row, other, runs, score=options.score or "auto", confidence=confidence, monitor=bar, looks=1)
         *_, (pair, result) = game
     values = {"run": answers.run(resolve(spec)), "pair": kind, "pair_in_words": pair.why}
     answers.give(options, _lines(result, values), values | _values(result, spec.build()))

@@ -1,12 +1,12 @@
-"""`dpviz calibrate`: the noise that a budget needs, from public facts alone."""
+"""`dpviz calibrate`: the noise that a budget needs, by one method, by all of them, or by all accountants."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import answers, one_run
-from dpviz.cli.parser import Parser
+from dpviz.cli import accountants, answers, methods, metrics, one_run
+from dpviz.cli.parser import Parser, refuse
 from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
@@ -16,28 +16,30 @@ if TYPE_CHECKING:
 
 _MOST = 10**9
 
-HELP = "the noise that a budget needs, without training"
-DESCRIPTION = "With --n and --d no data is looked at; else the rows and features of the run's dataset are counted."
+HELP = "the noise that a budget needs, and how far each method and accountant is proved"
+DESCRIPTION = (
+    "With --n and --d no data is looked at; else the rows and features of the run's dataset are counted. Only --methods with "
+    "--metric trains."
+)
 
 
 def add(parser: Parser) -> None:
     """Adds the options."""
     one_run.add(parser)
-    parser.add_argument("--n", metavar="ROWS", help="training rows, in the place of a dataset; with --d")
+    parser.add_argument("--n", metavar="ROWS", help="training rows, instead of a dataset; with --d")
     parser.add_argument("--d", metavar="FEATURES", help="features, the intercept included; with --n")
-    add_attacker(parser)
-
-
-def add_attacker(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that takes the place of a budget."""
     parser.add_argument(
         "--attacker",
         metavar="TOLERATED",
-        help="in the place of --epsilon, the strongest tolerated attacker: tpr=0.05@fpr=0.01, advantage=0.1 or accuracy=0.55",
+        help="instead of --epsilon, the strongest tolerated attacker: tpr=0.05@fpr=0.01, advantage=0.1 or accuracy=0.55",
     )
+    parser.add_argument("--accountants", action="store_true", help="the noise that every accountant needs, and the best attack")
+    parser.rest.add_argument("--published", action="store_true", help="accountants: also every method's published noise")
+    parser.add_argument("--methods", action="store_true", help="how far every method is proved at this budget")
+    metrics.add(parser.rest, "methods: train each, and print what it achieves beside, for example accuracy; may be repeated")
 
 
-def attacker_of(options: argparse.Namespace) -> Attacker | None:
+def _attacker(options: argparse.Namespace) -> Attacker | None:
     """The tolerated attacker; None where a budget is given.
 
     Raises:
@@ -53,7 +55,23 @@ def attacker_of(options: argparse.Namespace) -> Attacker | None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Prints the calibration."""
+    """Prints the calibration, the accountants or the methods."""
+    attacker = _attacker(options)
+    if not options.accountants:
+        refuse(options, ("published",), "belongs to --accountants")
+    if not options.methods:
+        refuse(options, ("metric",), "belongs to --methods")
+    if options.accountants:
+        refuse(options, ("methods", "n", "d", "attacker"), "cannot go with --accountants")
+        accountants.run(options)
+    elif options.methods:
+        refuse(options, ("n", "d"), "cannot go with --methods")
+        methods.run(options, attacker)
+    else:
+        _calibrate(options, attacker)
+
+
+def _calibrate(options: argparse.Namespace, attacker: Attacker | None) -> None:
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.run import public_setting
     from dpviz.experiments.run.setup import setting_of
@@ -61,7 +79,6 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.mechanisms.attack import epsilon_for
     from dpviz.privacy.budget import Budget, row_budget
 
-    attacker = attacker_of(options)
     public = options.n is not None or options.d is not None
     if public and (options.n is None or options.d is None):
         raise InvalidInput("--n", "and --d go together", "Give both: training rows, and features with the intercept.")

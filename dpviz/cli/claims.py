@@ -1,4 +1,4 @@
-"""`dpviz claims`: lists the papers' claims, or tests them."""
+"""`dpviz list claims`: the papers' claims, and tests of them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers
-from dpviz.cli.parser import Parser
+from dpviz.cli.parser import Parser, refuse
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     from dpviz.papers.claims import Claim, Finding
 
-HELP = "list the papers' claims, or test one of them (or all)"
+#: options of tests, as attributes
+OPTIONS = ("test", "full", "seed", "save")
 
 
 def add(parser: Parser) -> None:
     """Adds the options."""
-    parser.add_argument("claim", nargs="?", metavar="ID", help="a claim's id, or 'all'; without it they are listed")
+    parser.add_argument("--test", metavar="ID", help="claims: test one, or all")
     parser.add_argument("--full", action="store_true", help="more data sets, budgets and draws: minutes instead of seconds")
-    parser.add_argument("--seed", default="0", help="seed of all randomness", metavar="N")
+    parser.add_argument("--seed", help="seed of all randomness of a test (0)", metavar="N")
     parser.add_argument("--save", action="store_true", help="test all claims and keep the verdicts for the page Claims")
 
 
@@ -32,20 +33,21 @@ def run(options: argparse.Namespace) -> None:
     listed_claims = claims.list_claims()
     if options.save:
         _save(options)
-    elif options.claim is None:
+    elif options.test is not None:
+        _test(options, listed_claims if options.test == "all" else [options.test])
+    else:
+        refuse(options, ("full", "seed"), "belongs to --test")
         if options.json:
-            answers.document({"claims": [_about(name, claim) for name, claim in listed_claims.items()]}, "claims")
+            answers.document({"claims": [_about(name, claim) for name, claim in listed_claims.items()]}, "list")
             return
         for name, claim in listed_claims.items():
             answers.print_wrapped(f"{name:30}{claim.paper:12}{claim.place}. {claim.meaning}", 42)
-    else:
-        _test(options, listed_claims if options.claim == "all" else [options.claim])
 
 
 def _test(options: argparse.Namespace, names: Iterable[str]) -> None:
     from dpviz.papers import claims
 
-    seed = check_integer("seed", number_from_text("seed", options.seed), 0, 2**32 - 1)
+    seed = check_integer("seed", number_from_text("seed", options.seed or "0"), 0, 2**32 - 1)
     tested = []
     for name in names:
         with Bar() as bar:
@@ -55,7 +57,7 @@ def _test(options: argparse.Namespace, names: Iterable[str]) -> None:
         else:
             _show(name, finding)
     if options.json:
-        answers.document({"full": options.full, "seed": seed, "claims": tested}, "claims")
+        answers.document({"full": options.full, "seed": seed, "claims": tested}, "list")
 
 
 def _about(name: str, claim: Claim) -> dict[str, Any]:
@@ -96,8 +98,7 @@ def _show(name: str, finding: Finding) -> None:
 def _save(options: argparse.Namespace) -> None:
     from dpviz.papers import claims, saved
 
-    if options.claim not in (None, "all") or options.full or options.seed != "0" or options.json:
-        raise InvalidInput("--save", "saves the usual test of all claims", "Leave the claim, --full, --seed and --json out.")
+    refuse(options, ("test", "full", "seed", "json"), "cannot go with --save, which keeps the usual test of all claims")
     findings = []
     for name in claims.list_claims():
         finding = claims.check(name)

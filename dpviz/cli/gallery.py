@@ -1,4 +1,4 @@
-"""`dpviz gallery`: lessons, slides, pages and figures of the papers as static pages, each with a link to the app."""
+"""`dpviz report --all`: lessons, slides, pages and figures of the papers as static pages, each with a link to the app."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dpviz.cli import answers, output
-from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
@@ -32,16 +31,15 @@ _SET = (
     ("Attacks on ordinary rows", "Audit", {"attacked": "ordinary", "shadows": "64"}),
 )
 
-HELP = "write lessons, slides of them, pages and figures of the papers as static pages"
-DESCRIPTION = "A folder of HTML files that needs no server and sends nothing. Single real rows are left out."
+#: options of it alone, as attributes
+OPTIONS = ("live", "figure_rows")
 
 
-def add(parser: Parser) -> None:
+def add(group: argparse._ActionsContainer) -> None:
     """Adds the options."""
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="where the pages go; it must hold nothing yet")
-    parser.add_argument("--live", default=LIVE, metavar="ADDRESS", help="the app that “Open live” leads to")
-    parser.add_argument(
-        "--figure-rows", default="2000", metavar="N", help="figures on sets of up to so many rows; 0 for none, 100000 for all"
+    group.add_argument("--live", metavar="ADDRESS", help=f"all: the app that “Open live” leads to ({LIVE})")
+    group.add_argument(
+        "--figure-rows", metavar="N", help="all: figures on sets of up to so many rows (2000); 0 for none, 100000 for all"
     )
 
 
@@ -54,10 +52,10 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidInput("--out", f"{options.out!r} is no new or empty folder", "Name a new one; nothing is overwritten.")
     if not os.path.isdir(out.absolute().parent):
         raise InvalidInput("--out", f"the folder of {options.out!r} is not there", "Make it first, or name one that is there.")
-    if urlsplit(options.live).scheme not in ("http", "https") or not urlsplit(options.live).netloc:
-        raise InvalidInput("--live", f"{options.live[:60]!r} is no address", f"Give one like {LIVE}.")
-    most = check_integer("--figure-rows", number_from_text("--figure-rows", options.figure_rows), 0, 10**9)
-    live = options.live.rstrip("/") + "/"
+    live = (options.live or LIVE).rstrip("/") + "/"
+    if urlsplit(live).scheme not in ("http", "https") or not urlsplit(live).netloc:
+        raise InvalidInput("--live", f"{live[:60]!r} is no address", f"Give one like {LIVE}.")
+    most = check_integer("--figure-rows", number_from_text("--figure-rows", options.figure_rows or "2000"), 0, 10**9)
     parts: dict[str, list[tuple[str, str, str]]] = {heading: [] for heading in _FILES}
     try:
         os.makedirs(out, exist_ok=True)

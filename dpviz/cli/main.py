@@ -1,6 +1,7 @@
 """The command line: `dpviz` starts the app; the other commands do without it, one file each."""
 
 import argparse
+import difflib
 import shlex
 import sys
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.cli import output, own_file
-from dpviz.cli.parser import Parser
+from dpviz.cli.parser import GROUPS, Parser
+from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
 
@@ -19,10 +21,20 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _APP_LIBRARIES = ("jinja2", "plotly", "starlette", "streamlit")
 _SHELLS = ("bash", "zsh", "tcsh")
 #: names of the commands and of their modules, in the order of the help
-COMMANDS = """
-    app run sweep calibrate accounting guarantees influence audit attack groups claims ranges release tune ledger predict
-    report gallery datasets fetch mechanisms
-""".split()
+COMMANDS = [name for names in GROUPS.values() for name in names]
+#: words that a person may try -> the command that does it
+_SYNONYMS = {
+    "accounting": "calibrate --accountants",
+    "guarantees": "calibrate --methods",
+    "attack": "audit --membership",
+    "tune": "release --try",
+    "ranges": "release --private-ranges",
+    "gallery": "report --all",
+    "fetch": "show NAME --download",
+    "datasets": "list datasets",
+    "mechanisms": "list mechanisms",
+    "claims": "list claims",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of a sweep is missing; 141 where the reader of the output has gone. Ctrl-C gives 130, SIGTERM 143 (`dpviz.cli.start`).
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help", *words[2:]]
+    if words == ["version"]:
+        words = ["--version"]
     of_all = ("-h", "--help", "--version", "--print-completion")
     if not words or (words[0].startswith("-") and words[0].partition("=")[0] not in of_all):
         words = ["app", *words]
@@ -63,9 +79,14 @@ class _Completion(argparse.Action):
 
 
 def _command(words: list[str]) -> int:
-    options = parser(None if words[0].startswith("--print-completion") else words[0]).parse_args(words)
+    commands = parser(None if words[0].startswith("--print-completion") else words[0])
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
+        near = difflib.get_close_matches(words[0], [*COMMANDS, *_SYNONYMS], 1)
+        commands.error(f"{words[0]!r} is no command." + "".join(f" Did you mean {_SYNONYMS.get(name, name)}?" for name in near))
+    options = commands.parse_args(words)
     options.name_of_command = words[0]
     options.typed = shlex.join(["dpviz", *words])
+    Bar.shown = not getattr(options, "quiet", False)
     try:
         return int(options.command(options) or 0)
     except InvalidInput as problem:
@@ -120,5 +141,6 @@ def parser(only: str | None = None) -> Parser:
             module.add(command)
         if name != "app":
             command.add_argument("--json", action="store_true", help="print one JSON document, described in docs/commands.md")
+            command.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
         command.set_defaults(command=module.run)
     return made

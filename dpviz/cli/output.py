@@ -20,7 +20,7 @@ from dpviz.common.validate import InvalidInput, escape_controls
 if TYPE_CHECKING:
     import pandas as pd
 
-#: exit code after the reader of the output has gone, as in `dpviz datasets | head -1`: that of a program ended by SIGPIPE
+#: exit code after the reader of the output has gone, as in `dpviz list datasets | head -1`: that of a program ended by SIGPIPE
 READER_GONE = 141
 FAILED = 1
 _ERRORS = "dpviz-transliterate"
@@ -67,7 +67,7 @@ def add_place(command: Any, kind: str, *, required: bool = False) -> None:
     Args:
         kind: the file in words, for its help.
     """
-    command.add_argument("--out", metavar="FILE", required=required, help=f"{kind}; a new one without --overwrite")
+    command.add_argument("-o", "--out", metavar="FILE", required=required, help=f"{kind}; a new one without --overwrite")
     command.add_argument("--overwrite", action="store_true", help="let --out replace a file that is there")
 
 

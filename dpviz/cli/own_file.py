@@ -15,6 +15,7 @@ from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dpviz.cli.parser import Parser
     from dpviz.datasets.sources.own import Content
 
 STANDARD_INPUT = "-"
@@ -36,25 +37,29 @@ def option_of(field: str) -> str:
     return f"--{field.replace('_', '-')}" if field in (*_GIVEN, "public_n") else field
 
 
-def add(parser: argparse._ActionsContainer) -> None:
-    """Adds the options that say how a table is read."""
+def add(parser: Parser, group: argparse._ActionsContainer | None = None) -> None:
+    """Adds the options that say how a table is read.
+
+    Args:
+        group: for those that are not in the short help of most commands; one of their own by default.
+    """
     from dpviz.datasets.table.cell_text import MISSING
 
-    group = parser.add_argument_group(
+    group = group or parser.add_argument_group(
         "a table of your own",
-        "A TOML file beside the table may say the same (dpviz datasets TABLE --write-toml writes one); options win. In NAME=..., "
+        "A TOML file beside the table may say the same (dpviz show TABLE --write-toml writes one); options win. In NAME=..., "
         "a name that holds = stands in double quotes.",
     )
-    group.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
-    add_reading(group)
-    group.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
+    parser.add_argument("--target", metavar="COLUMN", help="the column with the label; the last one by default")
+    add_reading(parser.rest)
+    parser.add_argument("--positive", action="append", metavar="VALUE", help="a label that counts as +1; may be repeated")
     group.add_argument("--above", metavar="NUMBER", help="labels above this count as +1")
     group.add_argument(
         "--columns", metavar="NAME,NAME", help='the features; every column that can be used by default; "A,B" with a comma inside'
     )
     group.add_argument("--drop", action="append", metavar="NAME", help="a column that is no feature; may be repeated")
     group.add_argument("--range", action="append", metavar="NAME=LOW,HIGH", help="a declared range; may be repeated")
-    group.add_argument(
+    parser.rest.add_argument(
         "--round-range",
         action="append",
         metavar="NAME",

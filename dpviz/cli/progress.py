@@ -7,13 +7,18 @@ from typing import Any, Self
 
 
 class Bar:
-    """A monitor that draws a progress bar; it writes nothing where standard error is no terminal."""
+    """A monitor that draws a progress bar; it writes nothing where standard error is no terminal.
+
+    Attributes:
+        shown: whether bars are drawn at all (`--quiet`).
+    """
 
     WIDTH = 32
+    shown = True
 
-    def __init__(self, on: bool = True, stream: io.TextIOBase | Any = None) -> None:
+    def __init__(self, stream: io.TextIOBase | Any = None) -> None:
         self._stream = stream or sys.stderr
-        self._on = on and bool(getattr(self._stream, "isatty", lambda: False)())
+        self._on = self.shown and bool(getattr(self._stream, "isatty", lambda: False)())
         self._start, self._last, self._first = time.monotonic(), 0.0, -1.0
 
     def __enter__(self) -> Self:

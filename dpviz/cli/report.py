@@ -1,4 +1,4 @@
-"""`dpviz report`: any page as a self-contained HTML file, or a run as a notebook."""
+"""`dpviz report`: any page as a self-contained HTML file, a run as a notebook, or all pages as a folder."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
-from dpviz.cli import answers, metrics, one_run, output
-from dpviz.cli.parser import Parser
+from dpviz.cli import answers, gallery, metrics, one_run, output
+from dpviz.cli.parser import Parser, refuse
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 FORMATS = (".html", ".ipynb")
 
-HELP = "write a page as one HTML file that works offline, or a run as a notebook"
+HELP = "write a page as one HTML file that works offline, a run as a notebook, or all pages"
 DESCRIPTION = (
     "The page is that of a whole link of the app, or --page with a table or options as for `dpviz run`; without "
-    "one, the report is about the run itself."
+    "one, the report is about the run itself. --all writes lessons, slides of them, pages and figures of the papers to a folder."
 )
 
 
@@ -27,13 +27,24 @@ def add(parser: Parser) -> None:
     """Adds the options."""
     one_run.add(parser)
     parser.add_argument("--page", metavar="NAME", help="a page of the app, for example Audit; that of the link by default")
-    parser.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
-    parser.add_argument("--metric", default="", metavar="ID", help="how usefulness is measured, for example roc-auc")
-    output.add_place(parser, "a .html or .ipynb file", required=True)
+    parser.rest.add_argument("--rows", action="store_true", help="show single real rows too; the report then reveals data")
+    parser.add_argument("--metric", metavar="ID", help="how usefulness is measured, for example roc-auc")
+    output.add_place(parser, "a .html or .ipynb file, or with --all a new folder", required=True)
+    parser.add_argument("--all", action="store_true", help="write everything, with links to the app, without real rows")
+    gallery.add(parser.rest)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Writes the file."""
+    """Writes the file or the folder."""
+    if options.all:
+        refuse(options, ("file", "page", "rows", "metric", "overwrite"), "cannot go with --all")
+        gallery.run(options)
+    else:
+        refuse(options, gallery.OPTIONS, "belongs to --all")
+        _write(options)
+
+
+def _write(options: argparse.Namespace) -> None:
     from dpviz.experiments.run.resolve import resolve
     from dpviz.reporting import render, report_of
     from dpviz.reporting.notebook import notebook_of
@@ -50,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         if page is not None:
             text = _page(spec, page, link, options, bar)
         elif kind == ".html":
-            text = render(report_of(spec, bar, link=link, metric=options.metric))
+            text = render(report_of(spec, bar, link=link, metric=options.metric or ""))
         else:
             text = notebook_of(spec)
     output.save(out, text.encode())

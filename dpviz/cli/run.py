@@ -112,12 +112,12 @@ def _lines(options: argparse.Namespace, found: _Measured) -> list[tuple[str, obj
     return [
         ("dataset", f"{one_run.display_name(spec.dataset, options)}, {result.setup.problem.n} training rows"),
         ("mechanism", f"{spec.mechanism} on {spec.model}"),
-        *answers.guarantee_lines(cal, spec.build()),
         ("test accuracy", f"{result.accuracy.mean():.4f} (standard deviation {result.accuracy.std():.4f} {draws})"),
         *([("expected accuracy", f"{expected:.4f} (closed form)")] if expected is not None else []),
         ("non-private", f"{result.non_private.accuracy:.4f}"),
         ("majority", f"{result.majority.accuracy:.4f}"),
         *((metric.id.replace("-", " "), found.in_words(metric)) for metric in found.chosen),
+        *answers.guarantee_lines(cal, spec.build()),
         ("optimality gap", f"{result.optimality_gap.mean():.6g}"),
         *found.guessing,
         *(("caution", sentence) for sentence in result.setup.dataset.alike),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpviz.cli import answers, metrics, output, own_file
 from dpviz.cli.parser import Parser
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, check_choice, check_integer, number_from_text
+from dpviz.common.validate import InvalidInput, check_integer, number_from_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dpviz.experiments.sweeps.sweep import SweepSpec
 
 FORMATS = (".csv", ".parquet")
-BACKENDS = ("loky", "threading", "dask")
 _SEVERAL = "mechanism", "epsilon"  # fields of which a sweep has several
 
 HELP = "train many mechanisms at many budgets, resume where it stopped, and save one table"
@@ -42,18 +41,12 @@ def add(parser: Parser) -> None:
         help="settings, as the app saves them, or a table of your own (- reads it from standard input); options below win",
     )
     own_file.add(parser)
-    parser.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
-    parser.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz mechanisms lists them)")
+    parser.rest.add_argument("--spec", dest="spec_file", metavar="SPEC.toml", help="the same, as an option")
+    parser.add_argument("--mechanisms", metavar="ID,ID", help="what to compare (dpviz list mechanisms)")
     parser.add_argument("--set", action="append", default=[], metavar="ID.KNOB=VALUE", help="a knob; may be repeated")
-    parser.add_argument("--epsilons", metavar="E,E", help="budgets, each above 0")
-    for name, metavar, meaning in (
-        ("from", "E", "smallest budget, with --to and --points"),
-        ("to", "E", "largest budget"),
-        ("points", "N", "number of budgets"),
-    ):
-        parser.add_argument(f"--{name}", metavar=metavar, help=meaning)
+    parser.add_argument("--epsilons", metavar="E,E|LOW:HIGH:N", help="budgets: a list, or N of them with equal ratios")
     parser.add_settings(without=_SEVERAL)
-    parser.add_argument(
+    parser.rest.add_argument(
         "--repeats", metavar="N", help="all folds (--folds) of N permutations, or N 80/20 splits, each with noise of its own"
     )
     metrics.add(
@@ -61,11 +54,10 @@ def add(parser: Parser) -> None:
     )
     output.add_place(parser, "a .csv or .parquet file (default: CSV on standard output)")
     parser.add_argument("--jobs", default="1", metavar="N", help="cells computed at once; -1 for one per processor")
-    parser.add_argument("--backend", default="loky", metavar="NAME", help=f"how: {', '.join(BACKENDS)}")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, with --backend dask")
-    parser.add_argument("--cache", metavar="FOLDER", help="where finished cells are kept (DPVIZ_CACHE, or ~/.cache/dpviz)")
-    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep finished cells")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.rest.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster that computes the cells")
+    parser.rest.add_argument(
+        "--no-cache", action="store_true", help="neither use nor keep finished cells (in DPVIZ_CACHE, or ~/.cache/dpviz)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if wanted:
         spec = replace(spec, metrics=[*spec.metrics, *(metric.id for metric in wanted)])
     jobs = _jobs(options.jobs)
-    store = None if options.no_cache else CellStore(Path(options.cache) / "cells") if options.cache else CellStore.personal()
+    store = None if options.no_cache else CellStore.personal()
     compute = _computed if options.repeats is None else _cross_validated
     table, missing = compute(spec, options, store, jobs, wanted)
     if len(table):
@@ -106,7 +98,7 @@ def _computed(
     tables, missing = [], []
     finished = 0
     try:
-        with Bar(not options.quiet) as bar, _backend(options.backend, options.scheduler) as everywhere:
+        with Bar() as bar, _backend(options.scheduler) as everywhere:
             for table in attempts(cells, store=store, n_jobs=-1 if everywhere else jobs, monitor=bar):
                 missing += problems(table)
                 finished += 1
@@ -143,7 +135,7 @@ def _cross_validated(
     from dpviz.experiments.sweeps.folds import cross_validate, summarise_splits
 
     repeats = check_integer("--repeats", number_from_text("--repeats", options.repeats), 1, 1000)
-    with Bar(not options.quiet) as bar:
+    with Bar() as bar:
         table = cross_validate(spec, repeats, store=store, n_jobs=jobs, monitor=bar)
     for metric in wanted or (METRICS["accuracy"],):
         named = f"{metric.within} " if wanted else ""
@@ -168,7 +160,6 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     from dpviz.experiments.run.resolve import resolve
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
-    from dpviz.experiments.sweeps.curves import grid
     from dpviz.experiments.sweeps.sweep import SweepSpec
     from dpviz.mechanisms import get_mechanism
 
@@ -200,23 +191,26 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
             raise InvalidInput("--set", f"{mechanism} has no {knob!r}", f"It has: {', '.join(knobs) or 'nothing to set'}.")
         named[mechanism] = {**named[mechanism], knob: knobs[knob].parse(knob, value)}
     values["mechanisms"] = named
-    ends = [getattr(options, name) for name in ("from", "to", "points")]
-    if options.epsilons is not None and any(end is not None for end in ends):
-        raise InvalidInput("--epsilons", "cannot go with --from, --to and --points", "Give one or the other.")
     if options.epsilons is not None:
-        values["epsilons"] = [number_from_text("epsilons", text) for text in options.epsilons.split(",") if text]
-    elif any(end is not None for end in ends):
-        if any(end is None for end in ends):
-            raise InvalidInput("--points", "--from, --to and --points go together", "Give all three.")
-        low, high = (RunSpec.from_query({"epsilon": end}).epsilon for end in ends[:2])
-        if low >= high:
-            raise InvalidInput("--to", f"must be above --from, got {low:g} to {high:g}", "Give a larger end.")
-        values["epsilons"] = grid(low, high, check_integer("points", number_from_text("points", ends[2]), 2, 1000))
+        values["epsilons"] = _epsilons(options.epsilons)
     sweep = SweepSpec(**values)
     answers.announce(options, sweep.dataset, sys.stderr if options.out is None else sys.stdout)
     for one in sweep.runs():
         resolve(one)
     return sweep
+
+
+def _epsilons(text: str) -> list[float]:
+    """Budgets of a list E,E, or of a range LOW:HIGH:N with equal ratios."""
+    from dpviz.experiments.sweeps.curves import grid
+
+    parts = text.split(":" if ":" in text else ",")
+    numbers = [number_from_text("epsilons", part) for part in parts if part]
+    if ":" not in text:
+        return numbers
+    if len(numbers) != 3 or not 0 < numbers[0] < numbers[1]:
+        raise InvalidInput("epsilons", f"needs LOW:HIGH:N with 0 < LOW < HIGH, got {text!r}", "For example: 0.1:10:9.")
+    return list(grid(numbers[0], numbers[1], check_integer("epsilons", numbers[2], 2, 1000)))
 
 
 def _jobs(text: str) -> int:
@@ -241,17 +235,14 @@ def _save(table: pd.DataFrame, target: Path | None, *, kept: bool, quiet: bool =
 
 
 @contextlib.contextmanager
-def _backend(name: str, scheduler: str | None) -> Iterator[bool]:
-    """Makes joblib use a backend; yields whether all workers of a cluster are to be used."""
+def _backend(scheduler: str | None) -> Iterator[bool]:
+    """Makes joblib use processes, or a cluster; yields whether all workers of a cluster are to be used."""
     from joblib import parallel_config
 
-    check_choice("--backend", name, BACKENDS)
-    if name != "dask":
-        if scheduler is not None:
-            raise InvalidInput("--scheduler", f"means nothing to the backend {name!r}", "Add --backend dask.")
+    if scheduler is None:
         # a tracker process of joblib tidies up after workers that were killed, and would say so beside our one line
         os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-        with parallel_config(backend=name), _silent_workers():
+        with parallel_config(backend="loky"), _silent_workers():
             yield False
         return
     with _client(scheduler) as client, parallel_config(backend="dask", client=client):
@@ -280,7 +271,7 @@ def _silent_workers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _client(scheduler: str | None) -> Iterator[Any]:
+def _client(scheduler: str) -> Iterator[Any]:
     """A connection to a Dask scheduler whose workers have this very engine.
 
     Raises:
@@ -290,12 +281,10 @@ def _client(scheduler: str | None) -> Iterator[Any]:
 
     from dpviz.experiments.sweeps.cluster import check_workers
 
-    if scheduler is None:
-        raise InvalidInput("--scheduler", "is missing", "Start one with `dask scheduler` and give its address, tcp://host:8786.")
     try:
         from distributed import Client
     except ImportError as error:
-        raise InvalidInput("--backend", "needs Dask, which is not installed", "pip install distributed.") from error
+        raise InvalidInput("--scheduler", "needs Dask, which is not installed", "pip install distributed.") from error
     for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict):  # some have a level of their own
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):  # what breaks a connection is said below, in one line
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -13,8 +13,17 @@ class Monitor(Protocol):
     def __call__(self, share: float, /) -> None: ...
 
 
-def ignore(share: float, /) -> None:
+class _Ignore:
     """A monitor that does nothing."""
+
+    def __call__(self, share: float, /) -> None:
+        """Does nothing."""
+
+    def __repr__(self) -> str:
+        return "ignore"  # as signatures show it
+
+
+ignore = _Ignore()
 
 
 def part(monitor: Monitor, start: float, share: float) -> Monitor:

@@ -45,6 +45,15 @@ _FEW = 10  # rows of a class below which a warning is due
 class PrivateClassifier(PrivateEstimator):
     """Logistic regression trained by any mechanism of dpviz. Of more than two classes, one model each shares the budget.
 
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> model = PrivateClassifier(epsilon=1.0, ranges=(-1, 1), classes=["no", "yes"], random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.guarantee_.proved.epsilon
+    (True, 1.0)
+
+    The same pipeline without privacy, for comparison: `mechanism="non-private"`, whose `guarantee_` promises nothing. An
+    infinite epsilon is refused, so that no model without privacy is taken for a private one.
+
     Rows are mapped into the unit ball by a fixed linear map: division by `data_norm`, or by declared `ranges`. Rows that do not
     keep to it are clipped with a warning when training, as the guarantee needs. The number of rows is public; so are the classes,
     which are read from the labels unless `classes` declares them. Parameters are published on a grid (`dpviz.releasing.grid`):

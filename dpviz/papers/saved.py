@@ -1,6 +1,6 @@
 """Saved verdicts on all claims and on whole figures, in one file beside this module, which the page Claims shows.
 
-`dpviz claims --save` tests all claims, `python -m benchmarks.figures` computes the panels of figures. Each writes its part of the
+`dpviz list claims --save` tests all claims, `python -m benchmarks.figures` computes figures. Each writes its part of the
 file, which is committed. Verdicts on claims are of this very version where `Saved.current` is true.
 """
 

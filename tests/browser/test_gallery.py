@@ -20,7 +20,7 @@ def test_the_gallery_opens_offline_and_every_page_leads_to_the_app(
     chromium: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site = tmp_path / "site"
-    assert main(["gallery", "--out", str(site), "--live", LIVE, "--figure-rows", "150", "--json"]) == 0
+    assert main(["report", "--all", "--out", str(site), "--live", LIVE, "--figure-rows", "150", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert list(answer) == ["command", "version", "schema", "out", "pages", "bytes"]
     names = {path.name for path in site.iterdir()}
@@ -86,7 +86,7 @@ def test_bad_input_is_one_line(arguments: list[str], said: str, tmp_path: Path, 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine").touch()
     places = {"full": tmp_path / "full", "new": tmp_path / "new"}
-    assert main(["gallery", *(one.format(**places) for one in arguments)]) == 2
+    assert main(["report", "--all", *(one.format(**places) for one in arguments)]) == 2
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1

@@ -19,7 +19,7 @@ from dpviz.cli.main import COMMANDS, app_script, main, parser
 
 
 def test_lists(shell: Shell) -> None:
-    out = shell(["datasets"]) + shell(["mechanisms"])
+    out = shell(["list", "datasets"]) + shell(["list", "mechanisms"])
     for name in (*dpviz.list_datasets(), *dpviz.list_mechanisms()):
         assert name in out
 
@@ -100,7 +100,9 @@ def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("frobnicate", "calibrate"),  # the list of commands
+        ("frobnicate", "is no command. See"),
+        ("rnu", "Did you mean run?"),
+        ("datasets", "Did you mean list datasets?"),
         ("run --frob", "--frob"),
         ("audit --runs", "--runs"),
         ("run --eps 1", "Did you mean --epsilon? See dpviz run --help."),  # the beginning of an option is none
@@ -159,8 +161,8 @@ def test_a_limit_that_is_no_number_is_said_before_the_app_starts(shell: Shell, m
 
 def test_fetch_names_what_it_cannot_do(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    assert "dpviz fetch adult" in shell(["datasets"])
-    assert "unknown value 'nothing'" in shell.refused(["fetch", "nothing"])
+    assert "dpviz show adult --download" in shell(["list", "datasets"])
+    assert "unknown value 'nothing'" in shell.refused(["show", "nothing", "--download"])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -177,10 +179,10 @@ def test_the_help_of_every_command_has_examples_that_are_read(command: str, caps
 
 
 def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
-    piped = shell(["mechanisms"])
+    piped = shell(["list", "mechanisms"])
     assert max(map(len, piped.splitlines())) > 100
     monkeypatch.setattr(answers, "_width", lambda stream: 70)
-    for words in (["mechanisms"], ["run", "--seeds", "2"], ["datasets", "teaching"]):
+    for words in (["list", "mechanisms"], ["run", "--seeds", "2"], ["show", "teaching"]):
         lines = shell(words).splitlines()
         assert max(map(len, lines)) <= 70, words
 
@@ -251,11 +253,21 @@ def test_a_file_is_replaced_only_where_that_is_asked_for(
 
 
 def test_every_command_that_writes_what_was_named_refuses_what_is_there() -> None:
-    """Files by --overwrite; models, galleries, ledgers and TOML files never. A new --out has to say which it is."""
+    """Files by --overwrite; models, folders of pages, ledgers and TOML files never. A new --out has to say which it is."""
     commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     options = {name: {text for action in one._actions for text in action.option_strings} for name, one in commands.items()}
-    assert {name for name, known in options.items() if "--out" in known} == {
-        *("gallery", "predict", "release", "report", "sweep", "tune")
-    }
+    assert {name for name, known in options.items() if "--out" in known} == {"predict", "release", "report", "sweep"}
     assert {name for name, known in options.items() if "--overwrite" in known} == {"predict", "report", "sweep"}
     assert main(["sweep", "--overwrite"]) == 2
+
+
+def test_the_help_is_short_and_the_whole_help_has_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        lists = []
+        for words in (["help", command], [command, "--help", "all"]):
+            with pytest.raises(SystemExit):
+                main(words)
+            lists.append(set(re.findall(r"^  (?:-\w[^,\n]*, )?(--[\w-]+)", capsys.readouterr().out, re.M)) - {"--help"})
+        assert len(lists[0] - {"--json", "--quiet"}) <= 15, command
+        assert lists[0] <= lists[1]
+        assert ("--encoding" in lists[1]) == (command not in ("app", "list", "ledger"))

@@ -25,7 +25,7 @@ class Failing(io.StringIO):
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EPIPE, 141)])
 def test_output_that_fails(number: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "stdout", Failing(number))
-    assert main(["mechanisms"]) == code
+    assert main(["list", "mechanisms"]) == code
     said = capsys.readouterr().err.splitlines()
     assert len(said) == (1 if number == errno.ENOSPC else 0)
     assert all("output: cannot be written (No space left on device)" in line for line in said)
@@ -45,7 +45,7 @@ def test_signs_that_a_terminal_lacks_are_spelled(encoding: str, monkeypatch: pyt
     written = io.BytesIO()
     screen = io.TextIOWrapper(written, encoding=encoding)
     monkeypatch.setattr(sys, "stdout", screen)
-    assert main(["mechanisms"]) == 0
+    assert main(["list", "mechanisms"]) == 0
     text = written.getvalue().decode(encoding)
     assert "epsilon-DP" in text
     assert "\\u" not in text

@@ -130,12 +130,15 @@ def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Pat
     assert "mine.toml names no target" in shell(["calibrate", "mine.csv"]).partition("\n")[0]
 
 
-COMMANDS = "run, calibrate, accounting, influence, audit --runs=40, groups, guarantees, report --out=r.html --overwrite, datasets"
+COMMANDS = (
+    "run, calibrate, calibrate --accountants, influence, audit --runs=40, groups, calibrate --methods, "
+    "report --out=r.html --overwrite, show"
+)
 
 
-@pytest.mark.parametrize("command", mostly_long(COMMANDS.split(", "), "run", "datasets"))
+@pytest.mark.parametrize("command", mostly_long(COMMANDS.split(", "), "run", "show"))
 def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, shell: Shell) -> None:
-    arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "datasets" else RUN)]
+    arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "show" else RUN)]
     assert shell(arguments).partition("\n")[0] == "label:             income; +1 is >50K, -1 is <=50K"
     found = shell.json([*arguments, "--json"])
     assert found["label"] == {"column": "income", "positive": ">50K", "negative": "<=50K", "guessed": []}
@@ -144,7 +147,7 @@ def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, she
 
 def test_the_decisions_are_written_once_and_give_the_same_rows(mine: Path, shell: Shell) -> None:
     before = dpviz.dataset("mine.csv", target="income", ranges={"age": (17, 90)}, drop=["note"])
-    shown = ["datasets", "mine.csv", "--target=income", "--range=age=17,90", "--drop=note", "--write-toml"]
+    shown = ["show", "mine.csv", "--target=income", "--range=age=17,90", "--drop=note", "--write-toml"]
     assert "mine.csv.toml: every decision" in shell(shown)
     written = Path("mine.csv.toml").read_text()
     assert 'proposed = [\n    "job"' in written
@@ -215,7 +218,7 @@ def test_a_name_is_never_taken_for_a_link_that_says_nothing(name: str, mine: Pat
     ("file", "said"), [("/dev/zero", "a pipe or a device"), (".", "a folder, not a file"), ("none.csv", "is not there")]
 )
 def test_what_is_no_file_is_named(file: str, said: str, shell: Shell) -> None:
-    for command in (["run", file], ["datasets", f"./{file}" if file == "none.csv" else file]):
+    for command in (["run", file], ["show", f"./{file}" if file == "none.csv" else file]):
         assert said in shell.refused(command)
 
 
@@ -286,17 +289,17 @@ def test_what_was_found_about_the_file_is_written_too(
         sign = "\t" if "\t" in kind else ";"
         (tmp_path / name).write_bytes("".join(sign.join(row) + "\n" for row in lines).encode(kind.split(";")[0].strip()))
     target = f"--target={'column 4' if 'bare' in kind else 'y'}"
-    before = _kinds(shell.json(["datasets", name, target, *flags, "--json"]))
-    shell(["datasets", name, target, *flags, "--write-toml"])
+    before = _kinds(shell.json(["show", name, target, *flags, "--json"]))
+    shell(["show", name, target, *flags, "--write-toml"])
     written = tomllib.loads((tmp_path / f"{name}.toml").read_text())
     assert {key: written[key] for key in ("encoding", "delimiter", "header", "sheet") if key in written} == expected
-    after = shell.json(["datasets", name, "--json"])
+    after = shell.json(["show", name, "--json"])
     assert _kinds(after) == before
     assert after["label"]["guessed"] == []
     if "encoding" in expected:  # the control: what the file says is what is done
         other = (tmp_path / f"{name}.toml").read_text().replace(f'"{expected["encoding"]}"', '"koi8_r"')
         (tmp_path / f"{name}.toml").write_text(other)
-        assert main(["datasets", name, "--json"]) == 2 or "90 values of" in shell(["datasets", name, "--json"])
+        assert main(["show", name, "--json"]) == 2 or "90 values of" in shell(["show", name, "--json"])
 
 
 def _kinds(said: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -310,7 +313,7 @@ def test_a_toml_file_that_is_none_is_said_and_not_passed_over(kind: str, mine: P
     beside = Path("mine.csv.toml")
     makes = {"pipe": lambda: os.mkfifo(beside), "folder": beside.mkdir}
     makes.get(kind, lambda: beside.symlink_to("/dev/zero" if kind == "device" else "nowhere"))()
-    assert re.search(r"mine.csv.toml: .*(not a file|cannot be read)", shell.refused(["datasets", "mine.csv"]))
+    assert re.search(r"mine.csv.toml: .*(not a file|cannot be read)", shell.refused(["show", "mine.csv"]))
 
 
 @pytest.mark.parametrize("flag", ["--categories=job=a|\udcff", "--missing=\udcff", "--fill=job=\udcff", "--positive=\udcff"])

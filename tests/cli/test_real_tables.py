@@ -57,7 +57,7 @@ def test_five_commands_and_none_is_refused(
     frame, new = (table(np.random.default_rng(seed)) for seed in (0, 1))  # type: ignore[operator]
     frame.to_csv("mine.csv", index=False)
     new.iloc[:, :-1].to_csv("new.csv", index=False)
-    looked = shell(["datasets", "mine.csv", *write])
+    looked = shell(["show", "mine.csv", *write])
     assert f"{name} is not used" in looked
     shell(["ledger", "spent.toml", "--limit", "20", "--delta", "1e-5"])
     # options declare what the file proposes, whatever it says

@@ -123,9 +123,8 @@ WORK = {
     "run": RUN,
     "sweep": "--dataset census-20000 --mechanisms dp-gd --set dp-gd.steps=5000 --seeds 300 --jobs 1",
     "calibrate": "- --target y",
-    "claims": "all --full",
+    "list": "claims --test all --full",
     "release": f"{RUN} --out model",
-    "gallery": "--out site",
     "report": f"{RUN} --page Audit --out a.html",
 }
 

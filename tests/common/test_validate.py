@@ -81,7 +81,7 @@ def test_huge_whole_numbers_are_refused_in_words() -> None:
 
 @pytest.mark.parametrize("seed", ["nan", "-1"])
 def test_seeds_of_claims_are_checked_before_anything_runs(seed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["claims", "all", f"--seed={seed}"]) == 2
+    assert main(["list", "claims", "--test=all", f"--seed={seed}"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("dpviz: seed: must")

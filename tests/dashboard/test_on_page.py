@@ -10,7 +10,7 @@ from dpviz.dashboard.components.on_page import page_message
 
 ROOM = Path(dpviz.__file__).parent
 #: of files that only the shell writes
-SHELL = ("--out", "--write-toml", "dpviz ledger", "--person)", "--header data", "dpviz fetch")
+SHELL = ("--out", "--write-toml", "dpviz ledger", "--person)", "--header data", "dpviz show x --download")
 
 
 def messages(folder: str) -> list[str]:

@@ -98,7 +98,7 @@ def left() -> list[str]:
 
 def test_a_set_that_is_not_here_says_how_to_get_it(server: Server) -> None:
     for name in remote.REMOTE:
-        with pytest.raises(dpviz.InvalidInput, match=f"dpviz fetch {name}") as caught:
+        with pytest.raises(dpviz.InvalidInput, match=f"dpviz show {name} --download") as caught:
             dpviz.resolve(dpviz.RunSpec(dataset=name))
         assert caught.value.field == "dataset"
         assert name not in dpviz.list_datasets()

@@ -174,5 +174,5 @@ def test_pictures_of_findings() -> None:
     page = opened("Claims", claim="dbdp-pi-private")
     page.session_state["claim-details"] = True
     page.run()
-    assert "dpviz claims dbdp-pi-private" in " ".join(c.value for c in page.code)
+    assert "dpviz list claims --test dbdp-pi-private" in " ".join(c.value for c in page.code)
     assert len(page.get("plotly_chart")) > 1

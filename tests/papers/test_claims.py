@@ -40,7 +40,7 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
     assert one.verdict.outcome is other.verdict.outcome
     assert one.verdict.numbers == other.verdict.numbers
     assert (one.verdict.numbers[0] == ("Trained on", "census-10000")) == (name == "dbdp-fewer-noised"), "others are formulas"
-    assert one.command == f"dpviz claims {name}"
+    assert one.command == f"dpviz list claims --test {name}"
     assert {"panel", "series", "mechanism", "x", "y", "low", "high"} == set(one.verdict.table.columns)
     assert one.verdict.rule
     assert one.verdict.because

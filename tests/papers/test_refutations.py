@@ -74,5 +74,5 @@ def test_the_shell_says_so(capsys: pytest.CaptureFixture[str]) -> None:
             assert (told["epsilon"], told["delta"]) == (CLAIMED, DELTA)
             assert told["day"] == str(saved.load().day)
     for epsilon in ("1", "10"):
-        assert main(["guarantees", "--dataset", "teaching", "--epsilon", epsilon]) == 0
+        assert main(["calibrate", "--methods", "--dataset", "teaching", "--epsilon", epsilon]) == 0
         assert capsys.readouterr().out.count("refuted by audit") == (3 if epsilon == "1" else 0)

@@ -12,7 +12,7 @@ from dpviz.cli.main import main
 from dpviz.papers import saved
 from dpviz.papers.claims import Finding, Outcome, Picture, Verdict, check, list_claims
 
-#: claims that are tested in seconds, of formulas, rules and an audit; before a release `dpviz claims --save` tests all
+#: claims that are tested in seconds, of formulas, rules and an audit; before a release `dpviz list claims --save` tests all
 QUICK = ("dbdp-noise-rate", "numerical-tighter", "permutation-saves", "dbdp-fewer-noised", "dbdp-pi-private")
 
 
@@ -50,7 +50,7 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     assert (back.verdict.outcome, back.verdict.condition) == (Outcome.ONLY_IF, "it rains")
     assert back.verdict.numbers == verdict.numbers
     assert back.verdict.picture == verdict.picture
-    assert back.command == f"dpviz claims {claim.id}"
+    assert back.command == f"dpviz list claims --test {claim.id}"
     pd.testing.assert_frame_equal(back.verdict.table, table, rtol=1e-5)
 
 
@@ -65,14 +65,14 @@ def test_verdicts_of_other_code_and_of_claims_that_are_gone_are_noticed(tmp_path
 
 
 def test_only_the_usual_test_of_all_claims_is_saved() -> None:
-    assert main(["claims", "dbdp-noise-rate", "--save"]) == 2
-    assert main(["claims", "--save", "--seed", "3"]) == 2
+    assert main(["list", "claims", "--test=dbdp-noise-rate", "--save"]) == 2
+    assert main(["list", "claims", "--save", "--seed", "3"]) == 2
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", QUICK)
 def test_saved_verdicts_are_those_of_this_version(name: str) -> None:
-    """Where the code has changed since, some claims are tested again; `dpviz claims --save` mends a verdict that is outdated."""
+    """Where the code has changed since, some claims are tested again; `dpviz list claims --save` renews verdicts."""
     kept = saved.load()
     if kept.current:
         pytest.skip("saved by this version")

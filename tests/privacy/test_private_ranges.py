@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import norm
 
 import dpviz
-from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import private_ranges as module
 from dpviz.privacy.accounting.events import Gaussian
@@ -87,24 +86,6 @@ def test_a_value_of_one_row_stays_hidden_as_often_as_the_proof_says() -> None:
     most = budget.delta / 2 / (1 + math.e)
     assert shown(noise.threshold) <= most + 4 * math.sqrt(most / runs)
     assert shown(noise.threshold - 1.5 * noise.sigma) > most + 4 * math.sqrt(most / runs)
-
-
-def test_the_shell_declares_what_was_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    table, ledger = tmp_path / "people.csv", tmp_path / "l.toml"
-    rows = [f"{20 + k % 50},{'no' if k % 3 else 'yes, always'},{'rare' if k == 7 else 'a|b'}" for k in range(6000)]
-    table.write_text("age,word,other\n" + "\n".join(rows).replace("yes, always", '"yes, always"'))
-    Ledger.create(ledger, table="t", limit=Budget(1.0, 1e-5))
-    call = ["ranges", str(table), "--columns", "age", "--categories-of", "word,other", "--epsilon", "1", "--delta", "1e-6"]
-    assert main([*call, "--ledger", str(ledger)]) == 0
-    said = capsys.readouterr().out
-    assert "--categories 'word=no|yes, always'" in said
-    assert "rare" not in said
-    assert """--categories 'other="a|b"'""" in said
-    (entry,) = Ledger(ledger).entries()
-    assert (entry.what, entry.release) == ("range", Budget(1.0, 1e-6))
-    assert main([*call[:2], *call[4:], "--categories-of", "word"]) == 0, "categories alone"
-    for wrong in (call[:2] + call[6:], [*call, "--columns", "word"], [*call, "--categories-of", "nothing"]):
-        assert main(wrong) == 2
 
 
 def test_replacing_a_row_moves_the_counts_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:

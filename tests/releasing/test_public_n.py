@@ -76,7 +76,7 @@ def test_a_release_needs_the_public_number(mechanism: str, tmp_path: Path, capsy
     assert main(command) == 2
     refusal = capsys.readouterr().err
     assert "--public-n" in refusal
-    assert main(["tune", *command[1:], "--try=lam=0.1,0.01"]) == 2
+    assert main([*command, "--try=lam=0.1,0.01"]) == 2
     assert "replace-one" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="relation: is add-remove"):
         dpviz.private_search(spec, {"lam": [0.1]})

@@ -76,12 +76,12 @@ def released(
     mechanism: str,
     capsys: pytest.CaptureFixture[str],
     kind: str = "plain",
-    command: str = "release",
+    search: bool = False,
 ) -> dict[str, str]:
     """Everything that `dpviz release` gives, but for the parameters and for the random name of the table."""
     tables(moved, kind)
-    how = ["--try=lam=0.01"] if command == "tune" else ["--lam=0.01"]
-    call = [command, "mine.csv", *DECLARED, "--drop=note", f"--mechanism={mechanism}", *how, *METHODS[mechanism]]
+    how = ["--try=lam=0.01"] if search else ["--lam=0.01"]
+    call = ["release", "mine.csv", *DECLARED, "--drop=note", f"--mechanism={mechanism}", *how, *METHODS[mechanism]]
     assert main([*call, "--out=plain"]) == 0
     said = capsys.readouterr()
     assert main([*call, "--out=json", "--json"]) == 0
@@ -100,11 +100,11 @@ def test_a_replaced_row_moves_the_parameters_of_a_release_and_no_other_byte(
 
 
 @pytest.mark.parametrize("silent", [True, False])
-@pytest.mark.parametrize("command", answers.PUBLISHING)
+@pytest.mark.parametrize("search", [False, True])
 @pytest.mark.parametrize("kind", ["repeats", "rare"])
 def test_repeats_and_rare_classes_are_no_output_of_a_release(
     kind: str,
-    command: str,
+    search: bool,
     silent: bool,
     tables: Callable[..., Path],
     capsys: pytest.CaptureFixture[str],
@@ -112,8 +112,8 @@ def test_repeats_and_rare_classes_are_no_output_of_a_release(
 ) -> None:
     """The control prints the remarks on the table, as all other commands do."""
     if not silent:
-        monkeypatch.setattr(answers, "PUBLISHING", ())
-    one, other = (released(tables, moved, "output-gaussian", capsys, kind, command) for moved in (False, True))
+        monkeypatch.setattr(answers, "PUBLISHING", "")
+    one, other = (released(tables, moved, "output-gaussian", capsys, kind, search) for moved in (False, True))
     assert [name for name in one if one[name] != other[name]] == ([] if silent else ["out", "json"])
 
 
@@ -177,7 +177,7 @@ def test_no_hash_of_the_rows_leaves(
         ["report", *run, "--seeds=2", "--out=run.ipynb"],
         ["release", *run, "--out=model", "--json"],
         ["predict", "model", "mine.csv", "--json"],
-        ["sweep", *run[:-1], "--mechanisms=output-gaussian", "--epsilons=1", "--seeds=2", "--out=sweep.csv", "--cache=cache"],
+        ["sweep", *run[:-1], "--mechanisms=output-gaussian", "--epsilons=1", "--seeds=2", "--out=sweep.csv"],
         ["groups", *run, "--seeds=2", "--json"],
         ["influence", *run, "--json"],
     ]

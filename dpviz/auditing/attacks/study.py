@@ -79,7 +79,22 @@ def attack_run(
     store: KeptModels | None = None,
     monitor: Monitor = ignore,
 ) -> AttackedRun:
-    """Attacks a run to the end; see `watch_attacks`.
+    """Membership attacks on ordinary rows: shadow models of random halves of the rows say who is in other models like them.
+
+    Args:
+        spec: the run.
+        shadows: models that the attacker trains, 64 to 4,096.
+        targets: models that are attacked, 16 to 1,024; a quarter of `shadows` by default, at least 64.
+        attacks: ids (`dpviz.auditing.attacks.list_attacks`); all by default.
+        baseline: whether to attack the model without privacy too.
+        store: where trained models are kept and looked for.
+        monitor: receives progress, a share in [0, 1]; raises to cancel.
+
+    Returns:
+        Detections of each attack at few false alarms, beside what the guarantee allows, and the most exposed rows.
+
+    Raises:
+        InvalidInput: a bad argument, or the mechanism refuses half of the rows or releases no model.
 
     >>> found = attack_run(RunSpec("iris", epsilon=1.0), shadows=64, targets=64, attacks=["lira-online"], baseline=False)
     >>> found.table["attack"].unique().tolist(), len(found.rows)

@@ -206,7 +206,7 @@ def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
             "from dpviz.experiments.studies.noise_comparison import accounted",
             "from dpviz.privacy.accounting import tables",
         )
-        repeat.shell(shell_call(spec, "accounting"))
+        repeat.shell(f"{shell_call(spec, 'calibrate')} --accountants")
 
 
 def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:

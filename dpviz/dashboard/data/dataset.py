@@ -240,7 +240,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
         "A narrow range cuts off rare values (bias) and needs less noise for the others; a wide one keeps them. Values of few "
         "rows are never seen, as privacy asks."
     )
-    repeat.shell("dpviz ranges people.csv --columns age,income --categories-of job --epsilon 0.1 --delta 1e-6")
+    repeat.shell("dpviz release people.csv --target income --private-ranges --out model")
 
 
 def feature_table(dataset: Dataset) -> pd.DataFrame:

@@ -211,7 +211,7 @@ def draw_sources(spec: RunSpec, attacker: Attacker | None = None) -> None:
         imports = "from dpviz.experiments.studies import guarantees"
         if attacker is None:
             repeat.python_of(spec, f"list(guarantees.watch(spec{levels}))[-1].metrics", imports)
-            repeat.shell(f"{shell_call(spec, 'guarantees')} --metric={measure}")
+            repeat.shell(f"{shell_call(spec, 'calibrate')} --methods --metric={measure}")
             return
         imports += "\nfrom dpviz.mechanisms.attack import Attacker"
         attack = f'attacker=Attacker.parse("{attacker}")'

@@ -172,7 +172,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         st.caption("A private search takes rows as they are: choose another row scaling.")
         return
     if spec.ranges == PRIVATE:
-        st.caption("With private ranges a private search runs in the shell, on a table of your own: `dpviz tune table.csv`.")
+        st.caption("With private ranges a private search runs in the shell, on your own table: `dpviz release table.csv --try`.")
         return
     at = f"ε = {words.three(spec.epsilon)}"
     st.markdown(
@@ -201,7 +201,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
         "can lose against settings that follow from public facts. The test accuracies are not private."
     )
     tries = [f"--try={name}={','.join(f'{v:.6g}' for v in some)}" for name, some in values.items()]
-    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'tune')} {' '.join(tries)} --out=model --ranges-from-data")
+    repeat.shell(f"{shell_call(replace(spec, seed=RunSpec.seed), 'release')} {' '.join(tries)} --out=model --ranges-from-data")
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:

@@ -136,7 +136,7 @@ def require(name: str) -> None:
         raise InvalidInput(
             "dataset",
             f"{name!r} is not on this machine yet (about {remote.megabytes} MB)",
-            f"Run dpviz fetch {name} in a shell, or download it on the page Data{own}.",
+            f"Run dpviz show {name} --download in a shell, or download it on the page Data{own}.",
         )
 
 

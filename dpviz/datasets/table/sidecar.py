@@ -18,7 +18,7 @@ from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.spec import TableSpec
 
 _HEAD = """\
-# Written by `dpviz datasets TABLE --write-toml`. Each line is a decision about the table beside it: correct what is wrong.
+# Written by `dpviz show TABLE --write-toml`. Each line is a decision about the table beside it: correct what is wrong.
 #
 # `proposed` names the columns whose range or categories below were proposed from the rows. They are not public knowledge and are
 # not covered by epsilon. Take a column off that list when you have given it a range or categories that you know without these

@@ -118,7 +118,7 @@ class Result:
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
-        """(S rows) every metric on the test rows, one column each (`Metric.column`); computed when first asked for.
+        """(S rows) every metric on the test rows as a float, one column each (`Metric.column`); computed when first asked for.
 
         NaN where a metric has no value: measures of ranks and probabilities for a released label, measures of
         probabilities for models without. Computed from private rows; epsilon does not cover it.
@@ -148,7 +148,17 @@ class Result:
 
 
 def run(spec: RunSpec, monitor: Monitor = ignore) -> Result:
-    """Trains the spec's replicas and measures them.
+    """Trains one model for each noise draw of a run, and measures them on the test rows.
+
+    Args:
+        spec: the run.
+        monitor: receives progress, a share in [0, 1]; raises to cancel.
+
+    Returns:
+        Accuracies, calibration, models and what happened to each training row.
+
+    Raises:
+        InvalidInput: the run does not fit the data, or its budget cannot be met; it names the field and what to do.
 
     >>> run(RunSpec("teaching", mechanism="output-gaussian", seeds=3)).accuracy.shape
     (3,)

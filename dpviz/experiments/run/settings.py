@@ -53,7 +53,7 @@ class DatasetName(Name):
     """The name of a dataset. Whether its rows are there is not looked at; names with a size are not in the list."""
 
     typed: ClassVar[bool] = True
-    listed: ClassVar[str] = "datasets"
+    listed: ClassVar[str] = "list datasets"
 
     def known(self) -> tuple[str, ...]:
         return tuple(list_datasets())
@@ -84,7 +84,7 @@ class ModelName(Name):
 class MechanismName(Name):
     """The id of a mechanism, or "automatic" for the one that a rule of public facts names."""
 
-    listed: ClassVar[str] = "mechanisms"
+    listed: ClassVar[str] = "list mechanisms"
 
     def known(self) -> tuple[str, ...]:
         return (AUTOMATIC, *list_mechanisms())

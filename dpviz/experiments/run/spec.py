@@ -20,27 +20,7 @@ from dpviz.mechanisms.knobs import AUTOMATIC, Changes, Knob
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The fields that the runs of a sweep share, and a single run has too; `SETTINGS` says what each may be.
-
-    Attributes:
-        dataset: a name that `dpviz.load_dataset` knows; whether there is such a dataset is checked by `dpviz.resolve`. A
-            `Dataset` is taken for its name.
-        model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
-        delta: failure probability, from `LEAST_DELTA` to below 1; `dpviz.resolve` checks that it is below 1/n for n
-            training rows, and takes `default_delta(n)` for None.
-        lam: l2 regularisation, from `LEAST_LAM` to `MOST_LAM`; 0 for a rule of public facts, `ResolvedRun.lam`.
-        class_weight: weight of the rows of class +1 beside 1 for those of -1, 0.01 to 100; public. 1 for no weights.
-        seeds: number of noise draws, 1 to 10,000.
-        split_seed: seed of the 80/20 split.
-        seed: seed of the noise; replica s uses its s-th child stream.
-        intercept: whether the data has the constant feature.
-        row_scaling: how rows are brought into the unit ball: one of those of `dpviz.load_dataset`; "standardised", which a part
-            of the budget pays for; or "automatic", which does so where the rows may be near one corner (`dpviz.preparing`).
-        ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
-            budget pays for; see `dpviz.preparing.ranges`.
-        folds: 0 for the 80/20 split; k for one fold of a k-fold cross validation, chosen by `split_seed`; see `Dataset.split`.
-        published_split: whether the test part is the one that the rows were published with, such as adult.test.
-    """
+    """The fields that the runs of a sweep share, and a single run has too; `RunSpec` lists them with their limits."""
 
     dataset: str = "teaching"
     model: str = "logistic"
@@ -70,13 +50,28 @@ def shared_fields(spec: RunSettings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunSpec(RunSettings):
-    """One run: a dataset, a model, a mechanism with its knobs, a budget and the seeds.
+    """One run: a dataset, a model, a mechanism with its hyperparameters, a budget and the seeds.
 
     Attributes:
-        mechanism: mechanism id, or "automatic" for the one that `dpviz.resolve` names (`registry.automatic_mechanism`).
-        epsilon: privacy budget, from `LEAST_EPSILON` to `MOST_EPSILON`.
-        params: knobs of the mechanism; what is left out is at its default.
-        (others as in `RunSettings`)
+        dataset: a name that `dpviz.load_dataset` knows, or a `Dataset`, taken for its name. `dpviz.resolve` looks for it.
+        model: "logistic", "svm", "mlp" (one hidden layer as wide as the rows) or "mlp-32" (32 hidden units).
+        mechanism: id, one of `dpviz.list_mechanisms()`; "automatic" for the one that a rule of public facts names; "non-private"
+            trains without noise.
+        epsilon: privacy budget, no unit, 1e-9 to 1e6.
+        params: hyperparameters of the mechanism by name (`dpviz.list_mechanisms()[id].knobs()`); the others have their defaults.
+        delta: failure probability, 1e-100 to below 1/n for n training rows; None for a rule of n (`default_delta`).
+        lam: weight of |theta|^2/2, 1e-9 to 1e4; 0 for a rule of public facts (`dpviz.resolve(spec).lam`).
+        class_weight: weight of a row of class +1 beside 1 for one of class -1, 0.01 to 100; public.
+        seeds: number of noise draws, 1 to 10,000: so many models are trained.
+        split_seed: seed of the 80/20 split, 0 to 2^32 - 1.
+        seed: seed of the noise, 0 to 2^32 - 1; model s uses its s-th child stream.
+        intercept: whether the rows have a constant feature.
+        row_scaling: how rows are brought into the unit ball: one of those of `dpviz.load_dataset`; "standardised", which a part
+            of the budget pays for; or "automatic", which does so where the rows may be near one corner (`dpviz.preparing`).
+        ranges: "declared" for the ranges of number columns as the dataset has them, or "private" for ranges that a tenth of the
+            budget pays for (`dpviz.preparing.ranges`).
+        folds: 0 for the 80/20 split; k from 2 to 100 for one fold of a k-fold cross validation, chosen by `split_seed`.
+        published_split: whether the test part is the one that the rows were published with, such as adult.test.
 
     Raises:
         InvalidInput: at construction, naming the field, what is wrong and what to do. No data is looked at.

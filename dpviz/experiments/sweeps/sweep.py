@@ -33,7 +33,7 @@ class SweepSpec(RunSettings):
         mechanisms: ids, or a mapping from id to knobs; an automatic one is named anew at each epsilon.
         epsilons: budgets, each > 0, no duplicates; kept in ascending order.
         metrics: metrics with levels of their own, such as "recall-at-precision=0.6", which get columns beside all others.
-        (others as in `RunSettings`)
+        (others as in `RunSpec`)
 
     Raises:
         InvalidInput: at construction, for the first bad value in any cell.
@@ -194,7 +194,23 @@ def sweep(
     monitor: Monitor = ignore,
     **fixed: Any,
 ) -> pd.DataFrame:
-    """`run_sweep` of `SweepSpec(dataset, model, mechanisms, epsilons, seeds, **fixed)`; see there for columns and errors.
+    """Trains every mechanism at every budget with every noise draw, and measures each model.
+
+    Args:
+        dataset, model, seeds: as in `RunSpec`.
+        mechanisms: ids, or a mapping from id to hyperparameters.
+        epsilons: budgets, each 1e-9 to 1e6.
+        store: where finished parts are kept and looked for (`dpviz.CellStore`).
+        n_jobs: parts computed at once; -1 for one per processor.
+        monitor: receives progress, a share in [0, 1]; raises to cancel.
+        fixed: the other fields of `RunSpec`, such as delta or lam.
+
+    Returns:
+        One row for each mechanism, epsilon and noise draw: accuracy and all other metrics on the test rows, noise_scale,
+        proved_epsilon and more; `run_sweep` lists all columns.
+
+    Raises:
+        InvalidInput: a bad value, or a run that does not fit the data, before anything is trained.
 
     >>> len(sweep("teaching", mechanisms=["output-gaussian", "majority"], epsilons=[1.0, 10.0], seeds=3))
     12

@@ -47,7 +47,7 @@ def claims_of(mechanism: str) -> tuple[Claim, ...]:
 
 def command(claim: str, full: bool = False, seed: int = 0) -> str:
     """The shell command that repeats a test."""
-    return f"dpviz claims {claim}" + (" --full" if full else "") + (f" --seed {seed}" if seed else "")
+    return f"dpviz list claims --test {claim}" + (" --full" if full else "") + (f" --seed {seed}" if seed else "")
 
 
 def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = ignore) -> Finding:

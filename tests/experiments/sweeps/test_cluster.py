@@ -198,6 +198,6 @@ def test_a_worker_that_dies_in_the_middle_of_a_sweep(
     monkeypatch.setattr(Bar, "__call__", kill)
     monkeypatch.setattr("dpviz.experiments.sweeps.cell.run_epsilons", None)  # here nothing can be computed, there it can
     arguments = ["sweep", *FLAGS, "--seeds", "40", "--out", str(tmp_path / "a.csv"), "--no-cache"]
-    assert main([*arguments, "--backend", "dask", "--scheduler", machines.address]) == 0
+    assert main([*arguments, "--scheduler", machines.address]) == 0
     assert capsys.readouterr().err == ""
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "a.csv"), expected, check_dtype=False)

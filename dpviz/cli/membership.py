@@ -1,4 +1,7 @@
-"""`dpviz attack`: membership attacks on the ordinary rows of a run, by shadow models on random halves of them."""
+"""`dpviz audit --membership`: membership attacks on the ordinary rows of a run, by shadow models on random halves of them.
+
+Models of datasets with a name are kept: called again, the command goes on where it was stopped, also with more of them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, one_run
-from dpviz.cli.parser import Parser
+from dpviz.cli.parser import refuse
 from dpviz.cli.progress import Bar
-from dpviz.common.validate import InvalidInput, check_integer, number_from_text
+from dpviz.common.validate import check_integer, number_from_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,23 +22,20 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # most exposed rows that are printed
 
-HELP = "membership attacks on ordinary rows: how many members are found at few false alarms, and which"
-DESCRIPTION = (
-    "Trains shadow models on random halves of the rows and attacks other models like them. Models of datasets "
-    "with a name are kept: called again, the command goes on where it was stopped, also with more of them. Not private: it "
-    "names exposed rows."
-)
+#: options of the attacks, as attributes
+OPTIONS = ("shadows", "targets", "attacks", "epsilons", "no_baseline", "no_cache")
 
 
-def add(parser: Parser) -> None:
+def add(group: argparse._ActionsContainer) -> None:
     """Adds the options."""
-    one_run.add(parser)
-    parser.add_argument("--shadows", metavar="K", help="models that the attacker trains, 64 to 4,096 (256)")
-    parser.add_argument("--targets", metavar="T", help="models that are attacked, 16 to 1,024 (a quarter of K, at least 64)")
-    parser.add_argument("--attacks", metavar="IDS", help="some of the attacks, separated by commas (all)")
-    parser.add_argument("--epsilons", metavar="LIST", help="budgets separated by commas: one table over epsilon")
-    parser.add_argument("--no-baseline", action="store_true", help="leave out the same attacks without privacy")
-    parser.add_argument("--no-cache", action="store_true", help="neither look for kept models nor keep them")
+    group.add_argument("--shadows", metavar="K", help="membership: models that the attacker trains, 64 to 4,096 (256)")
+    group.add_argument(
+        "--targets", metavar="T", help="membership: models that are attacked, 16 to 1,024 (a quarter of K, at least 64)"
+    )
+    group.add_argument("--attacks", metavar="IDS", help="membership: some of the attacks, separated by commas (all)")
+    group.add_argument("--epsilons", metavar="LIST", help="membership: budgets separated by commas, one table over epsilon")
+    group.add_argument("--no-baseline", action="store_true", help="membership: without the same attacks without privacy")
+    group.add_argument("--no-cache", action="store_true", help="membership: neither look for kept models nor keep them")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,8 +56,7 @@ def run(options: argparse.Namespace) -> None:
     store = None if options.no_cache else KeptModels.personal()
     about = {"run": answers.run(resolve(spec)), "shadows": shadows}
     if options.epsilons is not None:
-        if options.no_baseline:
-            raise InvalidInput("--no-baseline", "means nothing with --epsilons", "Leave one of them out.")
+        refuse(options, ("no_baseline",), "means nothing with --epsilons")
         epsilons = [number_from_text("--epsilons", text) for text in options.epsilons.split(",") if text]
         import pandas as pd
 

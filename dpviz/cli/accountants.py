@@ -1,20 +1,10 @@
-"""`dpviz accounting`: what every accountant asks for, and what is left to an attacker."""
+"""`dpviz calibrate --accountants`: the noise that every accountant needs, and the best possible attack."""
 
 import argparse
 from typing import Any
 
 from dpviz.cli import answers, one_run
-from dpviz.cli.parser import Parser
 from dpviz.common.validate import InvalidInput, check_choice
-
-HELP = "the noise that every accountant asks for, and the best possible attack"
-DESCRIPTION = "Looks at public facts of the run only; nothing is trained."
-
-
-def add(parser: Parser) -> None:
-    """Adds the options."""
-    one_run.add(parser)
-    parser.add_argument("--published", action="store_true", help="also every method's published noise beside the noise needed")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`dpviz datasets`: all datasets, or how one was read and prepared."""
+"""`dpviz show`: a dataset, and how it was read and prepared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpviz.cli import answers, own_file
-from dpviz.cli.parser import Parser
-from dpviz.common.validate import InvalidInput
+from dpviz.cli.parser import Parser, refuse
+from dpviz.cli.progress import Bar
+from dpviz.common.validate import InvalidInput, check_choice
 
 if TYPE_CHECKING:
     from dpviz.datasets import Dataset
@@ -18,45 +19,44 @@ if TYPE_CHECKING:
 
 _FEW = 4  # categories that are shown
 
-HELP = "list the datasets, or show how one was read and prepared"
+HELP = "a table: its label and columns, what was read from the rows, and what was left out"
 DESCRIPTION = (
-    "Without a name, lists the datasets. With one, or with a table of your own, shows the label, every column, "
-    "what was read from the rows, what was left out, and remarks."
+    "A dataset with a name (dpviz list datasets), or a table of your own. --write-toml keeps every decision in a file beside it."
 )
 
 
 def add(parser: Parser) -> None:
     """Adds the options."""
-    parser.add_argument(
-        "name", nargs="?", metavar="NAME|TABLE.csv", help="a dataset, or a table of your own; - reads standard input"
-    )
-    own_file.add(parser)
+    parser.add_argument("name", metavar="NAME|TABLE.csv", help="a dataset, or a table of your own; - reads standard input")
+    own_file.add(parser, parser)
     parser.add_argument(
         "--write-toml", action="store_true", help="write every decision to a TOML file beside the table, where there is none yet"
     )
     parser.add_argument(
         "--declare", action="store_true", help="with --write-toml: its round ranges and categories are public knowledge"
     )
+    parser.add_argument("--download", action="store_true", help="download a public dataset first, once")
     parser.set_defaults(dataset=None)
 
 
-def _prepared(options: argparse.Namespace) -> None:
-    """Lines on how a dataset was read and prepared: decisions, values read from the rows, losses."""
+def run(options: argparse.Namespace) -> None:
+    """Shows how a dataset was read and prepared: decisions, values read from the rows, losses."""
     from dpviz.datasets import load_dataset
     from dpviz.datasets.catalogue import AUTOMATIC
     from dpviz.datasets.sources import own
 
     file = options.name if _is_file(options.name) else None
+    if not options.write_toml:
+        refuse(options, ("declare",), "says what --write-toml writes")
+    if options.download:
+        _download(options.name)
     if file is None:
+        refuse(options, ("write_toml",), "is for a table of your own")
         options.dataset = options.name
     name = own_file.dataset_name(options, file)
     assert name is not None
     dataset = load_dataset(name, scaling=AUTOMATIC)  # as a run takes them
-    written = _write_toml(own.get(name), dataset, options.declare) if options.write_toml and file is not None else None
-    if options.write_toml and file is None:
-        raise InvalidInput("--write-toml", "is for a table of your own", "Name a file.")
-    if options.declare and not options.write_toml:
-        raise InvalidInput("--declare", "says what --write-toml writes", "Give both.")
+    written = _write_toml(own.get(name), dataset, options.declare) if options.write_toml else None
     columns = _columns(dataset)
     values = {
         "name": name,
@@ -72,7 +72,7 @@ def _prepared(options: argparse.Namespace) -> None:
         **({} if written is None else {"written": written}),
     }
     if options.json:
-        answers.document(values, "datasets")
+        answers.document(values, "show")
         return
     if dataset.label is not None:
         answers.line("label", dataset.label.sentence)
@@ -94,6 +94,14 @@ def _prepared(options: argparse.Namespace) -> None:
             answers.line(heading, f" {sentence}" if len(heading) > 18 else sentence)
     if written is not None:
         print(f"{written}: every decision; correct what is wrong")
+
+
+def _download(name: str) -> None:
+    from dpviz.datasets.sources.remote import REMOTE, download
+
+    check_choice("name", name, REMOTE)
+    with Bar() as bar:
+        download(name, lambda size: bar(min(1.0, size / 1e6 / REMOTE[name].megabytes)))
 
 
 def _is_file(name: str) -> bool:
@@ -150,37 +158,3 @@ def _write_toml(content: Content, dataset: Dataset, declare: bool) -> Path:
     except OSError as error:
         raise InvalidInput("--write-toml", f"{target} cannot be written ({error.strerror})", "Choose another folder.") from error
     return target
-
-
-def run(options: argparse.Namespace) -> None:
-    """Lists them, or shows one."""
-    from dpviz.datasets import list_datasets, rows_of
-    from dpviz.datasets.sources.remote import REMOTE, downloaded
-
-    if options.name is not None:
-        _prepared(options)
-        return
-    if options.write_toml:
-        raise InvalidInput("--write-toml", "writes beside a table, and none is named", "Name a file.")
-    own_file.dataset_name(options, None)
-    here: list[dict[str, Any]] = []
-    for name in list_datasets():
-        try:
-            here.append({"name": name, "rows": rows_of(name), "problem": None})
-        except InvalidInput as problem:
-            here.append({"name": name, "rows": None, "problem": " ".join(str(problem).split())})
-    remote = [
-        {"name": name, "rows": source.rows, "megabytes": source.megabytes}
-        for name, source in REMOTE.items()
-        if not downloaded(name)
-    ]
-    if options.json:
-        answers.document({"datasets": here, "to_fetch": remote}, "datasets")
-        return
-    for one in here:
-        message = f"{one['rows']:>9,} rows" if one["problem"] is None else f" cannot be used: {one['problem']}"
-        print(f"{one['name']:23}{message}")
-    print(f"{'census-N':23} any N from 100 to 1,000,000, synthetic")
-    for one in remote:
-        size = f"{one['rows']:>9,} rows, not downloaded (about {one['megabytes']} MB)"
-        print(f"{one['name']:23}{size}: dpviz fetch {one['name']}")

@@ -1,24 +1,19 @@
-"""`dpviz guarantees`: how far every method is proved at one budget, and on request how useful it leaves the model."""
+"""`dpviz calibrate --methods`: how far every method is proved at one budget, and on request how useful it leaves the model."""
+
+from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpviz.cli import answers, calibrate, metrics, one_run
-from dpviz.cli.parser import Parser
+from dpviz.cli import answers, metrics, one_run
 from dpviz.cli.progress import Bar
 
-HELP = "how far every method is proved at one budget"
+if TYPE_CHECKING:
+    from dpviz.mechanisms.tolerated import Attacker
 
 
-def add(parser: Parser) -> None:
-    """Adds the options."""
-    one_run.add(parser)
-    calibrate.add_attacker(parser)
-    metrics.add(parser, "train every method, and print what it achieves beside, for example accuracy; may be repeated")
-
-
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, attacker: Attacker | None) -> None:
     """Prints a line for each method."""
     import pandas as pd
 
@@ -27,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     from dpviz.experiments.studies import guarantees
 
     spec = one_run.run_spec(options)
-    chosen, attacker = metrics.chosen_metrics(options.metric), calibrate.attacker_of(options)
+    chosen = metrics.chosen_metrics(options.metric)
     measured: Mapping[str, pd.DataFrame] = {}
     baselines: dict[str, dict[str, float]] = {}
     if chosen:
