@@ -149,7 +149,7 @@ def _values(spec: RunSpec, texts: list[str]) -> dict[str, list[Any]]:
 
     if not texts:
         return default_values(spec)
-    declared, values = grid.declared(spec), dict[str, list[Any]]()
+    declared, values = grid.declared_knobs(spec), dict[str, list[Any]]()
     for text in texts:
         name, equals, some = text.partition("=")
         if not equals or name not in declared:
