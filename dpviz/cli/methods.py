@@ -10,7 +10,7 @@ from dpviz.cli import answers, metrics, one_run
 from dpviz.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from dpviz.mechanisms.tolerated import Attacker
+    from dpviz.mechanisms.attack import Attacker
 
 
 def run(options: argparse.Namespace, attacker: Attacker | None) -> None:
