@@ -35,7 +35,6 @@ from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, 
 #: where a bound comes from
 ALONE, GAUSSIAN, DISTANCE = "(ε, δ) alone", "the exact distribution of the Gaussian noise", "the distribution of the noise"
 
-_LARGEST = 700.0  # epsilon beyond which exp overflows and every attacker is right
 
 
 @dataclass(frozen=True, eq=False)
