@@ -36,7 +36,6 @@ from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, 
 ALONE, GAUSSIAN, DISTANCE = "(ε, δ) alone", "the exact distribution of the Gaussian noise", "the distribution of the noise"
 
 
-
 @dataclass(frozen=True, eq=False)
 class Attack:
     """The best possible attack by someone who knows all rows but one and sees the output.
