@@ -255,7 +255,7 @@ def test_a_refused_file_is_read_once_until_something_changes(monkeypatch: pytest
 
 def test_a_problem_that_is_kept_holds_nothing_of_what_was_tried() -> None:
     found: list[dpviz.InvalidInput] = []
-    asked = {"dataset": "upload-0123456789abcdef", "epsilon": "no", "dp-gd.steps": "x"}
+    asked = {"dataset": "upload-0123456789abcdef", "epsilon": "no", "mechanism": "dp-gd", "dp-gd.steps": "x"}
     dpviz.resolve(dpviz.RunSpec.from_query(asked, found), found)
     assert len(found) >= 3
     assert all(problem.__traceback__ is None and problem.__context__ is None for problem in found)
