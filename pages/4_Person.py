@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.components import folds, guarantee
 from dpviz.dashboard.components.folds import Section
-from dpviz.dashboard.frame import fields, page, pinned, sidebar
+from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, person, retraining, rows_with_noise, selection
 from dpviz.experiments.studies import inspected
@@ -51,6 +51,7 @@ if found is not None:
             retraining.draw(inspection, influence, chosen, theme)
         guarantee.badge(inspection.calibration, spec.build(), fold=False)
         retraining.draw_sources(inspection)
+        links.examine(spec.mechanism)
 
     noise = "Which rows received noise, and the rule"
     folds.sections(

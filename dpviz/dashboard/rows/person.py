@@ -91,23 +91,24 @@ def _without(run: Inspected, influence: Influence, i: int) -> str:
     rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,} rows"
     step = words.three(influence.newton_norm[i])
     leaders = influence.leaders
+    if not influence.problem.model.convex:
+        return f"about {step} by one Newton step, {rank}; retraining is below"
     if leaders is not None and i in leaders.index:
         change: float | None = float(leaders.norm[leaders.index == i][0])
     else:
-        change = _retrained(run, influence, [i])
+        change = _retrained(run, [i])
     if change is None:
-        return f"about {step} by one Newton step, {rank}; not retrained yet"
+        return f"about {step} by one Newton step, {rank}; being retrained"
     return f"the parameters change by {words.three(change)}, {rank}; one Newton step says {step}"
 
 
-def _retrained(run: Inspected, influence: Influence, at: list[int]) -> float | None:
-    """The change of the parameters by retraining without a row; None until it is there, for a network on request."""
+def _retrained(run: Inspected, at: list[int]) -> float | None:
+    """The change of the parameters by retraining without a row; None until it is there."""
 
     def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
         return inspected.retrained(spec, at, monitor)
 
-    ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, at) else "Retrain without this row"
-    truth = tasks.compute_once("leaves", "Retraining without this row", retrain, run.spec, given=at, ask=ask)
+    truth = tasks.compute_once("leaves", "Retraining without this row", retrain, run.spec, given=at)
     return None if truth is None else float(truth.norm[0])
 
 
