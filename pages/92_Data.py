@@ -25,11 +25,11 @@ bar.draw()
 with below if tabs_first else above:
     if dataset is not None:
         data_page.headline(dataset, spec)
-        left, right = st.columns(2, gap="large")
+        left, right = st.columns((3, 2), gap="large")
         with left:
-            data_page.balance(dataset, theme)
+            data_page.first_rows(dataset)
         with right:
-            data_page.row_norms(dataset, theme)
+            data_page.balance(dataset, theme)
         data_page.describe(dataset, spec)
 with mine:
     upload.draw_upload()
@@ -37,7 +37,7 @@ with every:
     data_page.cards(spec)
 if dataset is not None:
     with rows:
-        data_page.preview(dataset)
+        data_page.encoded_rows(dataset)
         data_page.preprocessing(dataset, spec)
     with features:
         data_page.ranges(dataset, theme)

@@ -36,25 +36,6 @@ def label_balance(counts: tuple[int, int], names: tuple[str, str], theme: Theme)
     )
 
 
-def row_norms(norms: Floats, theme: Theme) -> go.Figure:
-    """A histogram of row norms; a row in the unit ball can move a model no further than one of norm 1.
-
-    Args:
-        norms: (n,) in [0, 1].
-    """
-    counts, edges = np.histogram(norms, bins=40, range=(0.0, 1.0 + 1e-9))
-    hover = "norm %{x:.3f}: %{y:,} rows<extra></extra>"
-    bars = bar_trace((edges[:-1] + edges[1:]) / 2, counts, {"color": theme.majority}, hover, width=edges[1] - edges[0])
-    return figure(
-        theme,
-        [bars],
-        height=260,
-        margin=margin(left=84, top=10),
-        x={"title": "row norm", "range": [0, 1.03]},
-        y={"title": "rows", "tickformat": ","},
-    )
-
-
 def feature_ranges(x: Floats, names: Sequence[str], theme: Theme) -> go.Figure:
     """Mean and the middle 90 % of each feature after preprocessing, the most varied ones first.
 

@@ -12,6 +12,7 @@ from dpviz.datasets import Dataset
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoder import NUMBER
+from dpviz.datasets.table.sidecar import declarations
 from dpviz.experiments.run.settings import AS_DECLARED, PRIVATE
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration
@@ -84,7 +85,11 @@ def declare_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: r
     numbers, categories = undeclared_columns(dataset, every)
     content, frame = own.get(spec.dataset), dataset.frame
     values, for_row = {name: frame[name].to_numpy(float) for name in numbers}, budget_of_row(budget, dataset.person_rows)
-    found = private_ranges(values, for_row, source, categories=texts_of(frame, categories))
+    try:
+        found = private_ranges(values, for_row, source, categories=texts_of(frame, categories))
+    except InvalidInput as problem:
+        fix = f"Declare what is public knowledge, here with round ranges: {declarations(dataset)}. Or choose a larger ε."
+        raise InvalidInput(problem.field, problem.cause, fix) from problem
     table = replace(
         content.spec,
         ranges={**content.spec.ranges, **found.ranges},

@@ -82,6 +82,7 @@ def test_use_this_set_sets_the_sidebar() -> None:
 def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     page = give(opened(), csv())
     assert page.selectbox(key="dpviz.target").value == "answer"
+    assert "Guessed: no other column has two values" in text(page)
     page.button(key="dpviz.make").click().run()
     assert not page.error
     name = page.selectbox(key="dataset").value
@@ -111,6 +112,8 @@ def test_a_bad_file_is_refused_in_words_and_the_page_goes_on() -> None:
 def test_three_classes_need_a_choice() -> None:
     content = b"a,b,c\n" + b"\n".join(b"%d,%d,%s" % (k, k % 5, [b"u", b"v", b"w"][k % 3]) for k in range(40))
     page = give(opened(), content)
+    assert page.selectbox(key="dpviz.target").value is None, "no column is more likely than the others"
+    page.selectbox(key="dpviz.target").set_value("c").run()
     page.button(key="dpviz.make").click().run()
     assert "**Values that count as +1**: 'c' takes 3 values" in page.error[0].value.replace("\\", "")
     page.multiselect(key="dpviz.positive.c").set_value(["w"]).run()
@@ -275,6 +278,7 @@ def odd() -> bytes:
 
 def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     page = give(opened(), odd())
+    page.selectbox(key="dpviz.target").set_value("outcome").run()
     assert [page.radio(key=f"dpviz.gap.{word}").value for word in ("NA", "None")] == ["a value", "a value"]
     assert "before alone predicts the label in 100.0 %" in text(page)
     assert "read as a category. Rows with a gap are left out, unless the column has a value for gaps" in text(page)
@@ -293,14 +297,17 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
 
 
 def test_the_form_asks_whose_rows_they_are_and_every_page_says_what_epsilon_is_for() -> None:
-    lines = ["who,age,outcome", *(f"p{k % 30},{20 + k % 50},{['ill', 'well'][(k // 3) % 2]}" for k in range(90))]
+    lines = ["patient_id,age,outcome", *(f"p{k % 30},{20 + k % 50},{['ill', 'well'][(k // 3) % 2]}" for k in range(90))]
     page = give(opened(), "\n".join(lines).encode())
-    page.selectbox(key="dpviz.person").set_value("who").run()
+    assert page.selectbox(key="dpviz.person").value == "patient_id"
+    assert "Guessed: it has the name of an id" in text(page)
     page.number_input(key="dpviz.person_rows").set_value(2).run()
+    assert "30 persons, the largest with 3 rows. Kept of each person: at most 1: 30 rows; at most 2: 60 rows" in text(page)
+    assert "With these columns 60 of 90 rows remain" in text(page)
     page.button(key="dpviz.make").click().run()
     made = uploads._live[page.selectbox(key="dataset").value].dataset(True)
     assert (made.n, made.person_rows) == (60, 2)
-    assert not [name for name in made.feature_names if "who" in name]
+    assert not [name for name in made.feature_names if "patient" in name]
     unit = "ε is for one person, of whom at most 2 rows are kept"
     assert unit in "\n".join(str(c.value) for c in page.sidebar.caption)
     assert "30 of 90 rows were left out at random" in text(page)

@@ -175,6 +175,11 @@ def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, capsys: p
     assert "found privately" in (out / "card.md").read_text(encoding="utf-8")
 
 
+def test_too_few_rows_for_private_ranges_end_with_the_options_that_declare_them(frame: pd.DataFrame) -> None:
+    with pytest.raises(InvalidInput, match=r"too few rows to see .* --range age=\S+ --categories 'job=a\|b\|c"):
+        dpviz.release(spec(frame.head(60).assign(age=range(60))), private_ranges=True)
+
+
 def test_a_search_finds_ranges_once_and_pays_for_both(
     frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,10 +2,8 @@
 
 import time
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, repeat, tables
@@ -18,7 +16,8 @@ from dpviz.datasets.cards import Card
 from dpviz.datasets.cards import cards as all_cards
 from dpviz.datasets.catalogue import peek
 from dpviz.datasets.sources.remote import download
-from dpviz.datasets.table.encoding import SCALINGS, row_factors
+from dpviz.datasets.table.cell_text import is_number
+from dpviz.datasets.table.encoding import SCALINGS
 from dpviz.datasets.table.sidecar import decide_spec, document
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.settings import SETTINGS
@@ -30,8 +29,7 @@ from dpviz.releasing.ranges import compare_ranges
 from dpviz.reporting import words
 from dpviz.reporting.calls import dataset_call
 
-_SHOWN = 8
-BOUNDED = "So one person changes a gradient by a bounded amount."
+_SHOWN = 10
 _SCALING_FORMULAS = {
     "centred": r"\frac{2}{\sqrt{k}}\,(2x_i - 1)\ \text{for numbers, then}\ x_i / \max(1, \lVert x_i \rVert_2)",
     "unit": r"x_i / \lVert x_i \rVert_2",
@@ -69,21 +67,11 @@ def majority(dataset: Dataset) -> float:
     return float(max((dataset.y > 0).mean(), (dataset.y < 0).mean()))
 
 
-def cost_in_words(n: int, d: int) -> str:
-    """The cost of privacy on a dataset of that shape, in words."""
-    scale = np.sqrt(d) / n
-    word = "little" if scale < 1e-3 else "some" if scale < 1e-2 else "much"
-    return f"{word} accuracy (√d/n = {words.three(float(scale))})"
-
-
 def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
     n, features = resolve(spec).n_train, dataset.d - dataset.intercept
     plural = "" if features == 1 else "s"
-    sentence = (
-        f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on. "
-        f"Privacy costs {cost_in_words(n, dataset.d)}."
-    )
+    sentence = f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on."
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
         switch = SETTINGS["published_split"].label
@@ -115,47 +103,26 @@ def balance(dataset: Dataset, theme: Theme) -> None:
     charts.chart(data.label_balance(counts, names, theme), "balance", summary, lambda: table)
 
 
-def row_norms(dataset: Dataset, theme: Theme) -> None:
-    """Row norms."""
-    st.header("Row norms", anchor=False)
-    summary, values = norms(dataset)
-    charts.chart(
-        data.row_norms(values, theme), "norms", summary, lambda: pd.DataFrame({"row id": range(dataset.n), "norm": values})
-    )
-
-
-def norms(dataset: Dataset) -> tuple[str, NDArray[np.float64]]:
-    """A sentence on the row norms, and (n,) the norms."""
-    values = np.linalg.norm(dataset.X, axis=1)
-    low, high = float(values.min()), float(values.max())
-    between = "all norms are 1" if low > 1 - 1e-9 else f"norms from {words.three(low)} to {words.three(high)}"
-    return f"All rows lie in the unit ball: {between}{_scaled(dataset)}. {BOUNDED}", values
-
-
-def _scaled(dataset: Dataset) -> str:
-    """The effect of row scaling on the norms, after a comma; "" for rows that were in the ball from the start."""
-    if dataset.norms is None:
-        return ""
-    if dataset.scaling == "unit":
-        return ", because row scaling divides each row by its own norm"
-    if dataset.scaling in ("bound", "largest"):
-        return ", because row scaling divides all rows by one number"
-    of_short = row_factors(np.array([1e-300]), dataset.scaling, dataset.frame.shape[1] - 1)
-    clipped = int((dataset.row_factors(dataset.scaling) < of_short * (1 - 1e-12)).sum())
-    return f", because row scaling clipped {clipped:,} of {dataset.n:,} rows to norm 1" if clipped else ""
-
-
-def preview(dataset: Dataset) -> None:
-    """The first rows as people read them and as they are trained on."""
-    panels.privacy_warning(f"The first {_SHOWN} of {dataset.n:,} rows, as read and as encoded.")
-    st.markdown("**As read**")
+def first_rows(dataset: Dataset) -> None:
+    """The first rows as people read them, with the kind of each column and its gaps."""
+    st.header("The table", anchor=False)
+    panels.privacy_warning(f"The first {_SHOWN} of {dataset.n:,} rows, as read.")
     tables.frame(dataset.frame.head(_SHOWN), width="stretch")
-    encoded = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique_names(dataset.feature_names)).assign(
+    numbers = sum(is_number(column) for _, column in dataset.frame.items())
+    st.caption(
+        f"{numbers:,} columns of numbers, {dataset.frame.shape[1] - numbers:,} of categories; "
+        f"{dataset.frame.isna().any(axis=1).sum():,} rows with a gap."
+    )
+    tables.download(lambda: tables.join_readable({"row id": dataset.frame.index}, dataset.frame), "rows")
+
+
+def encoded_rows(dataset: Dataset) -> None:
+    """The first rows as they are trained on."""
+    panels.privacy_warning(f"The first {_SHOWN} of {dataset.n:,} rows as the model sees them; y is the label.")
+    rows = pd.DataFrame(dataset.X[:_SHOWN], columns=tables.unique_names(dataset.feature_names)).assign(
         **{"y ": dataset.y[:_SHOWN]}
     )
-    st.markdown("**As encoded**: what the model sees; y is the label.")
-    tables.frame(encoded.round(4), width="stretch")
-    tables.download(lambda: tables.join_readable({"row id": dataset.frame.index}, dataset.frame), "rows")
+    tables.frame(rows.round(4), width="stretch")
 
 
 def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
@@ -279,9 +246,9 @@ def _card(card: Card, spec: RunSpec) -> None:
     if dataset is not None:
         n, d = dataset.train_size(spec.folds, spec.published_split and card.name == spec.dataset), dataset.d
         guess = words.percent(majority(dataset))
-        panels.note(f"n = {n:,} trained on, d = {d:,}, majority {guess}. Cost of privacy: {cost_in_words(n, d)}.")
+        panels.note(f"n = {n:,} trained on, d = {d:,}, majority {guess}.")
     elif card.state == "here":
-        st.caption("Features, majority and the cost of privacy show when it is used.")
+        st.caption("Features and majority show when it is used.")
     if card.state == "here" and card.name is not None:
         st.button("Use this set", key=f"use-{card.name}", on_click=use, args=(card.name,), disabled=card.name == spec.dataset)
     elif card.state == "download" and card.name is not None:

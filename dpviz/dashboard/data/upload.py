@@ -1,8 +1,9 @@
 """A person's own table: read it, say what it means, and train on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -19,7 +20,7 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.cell_text import CERTAIN, MISSING, is_number
-from dpviz.datasets.table.columns import classes
+from dpviz.datasets.table.columns import classes, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
@@ -28,12 +29,13 @@ from dpviz.datasets.table.gaps import doubtful_words, with_gaps
 from dpviz.datasets.table.names import SECOND
 from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.run.metrics import METRICS, default_metric
 from dpviz.reporting import words
 
 T = TypeVar("T")
 
 _TABLE, _TURN, _REFUSED, _DESCRIBED = "dpviz.table", "dpviz.turn", "dpviz.refused", "dpviz.described"
-_MARKED, _LOOKED = "dpviz.marked", "dpviz.looked"
+_MARKED, _LOOKED, _TWO_VALUED = "dpviz.marked", "dpviz.looked", "dpviz.two-valued"
 #: columns of the form, what most people decide first; the page says in other places what else `describe` finds
 _SHOWN = (
     *("use", "column", "kind", "rows with gaps", "round range", "it clips", "round", "low", "high", "categories"),
@@ -131,19 +133,48 @@ def _next_file() -> None:
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
-    size = f"{_counted(len(table.frame), 'row')}, {_counted(len(names), 'column')}"
-    st.markdown(f"**{words.markdown(title)}**: {size}.")
+    st.markdown(f"**{words.markdown(title)}**: {_counted(len(table.frame), 'row')}, {_counted(len(names), 'column')}.")
     for note in table.notes:
         panels.note(page_message(note))
-    panels.privacy_warning("The first rows as read.")
-    tables.frame(table.frame.head(5), width="stretch")
-    target = st.selectbox("Label (what to predict)", names, index=len(names) - 1, key="dpviz.target")
-    gaps_said = _gap_words(table.frame, target)
-    frame = _once(_MARKED, table, gaps_said, lambda: with_gaps(table.frame, gaps_said, []))
-    declared = with_person(gaps_said, names)
-    positive, above = _positive(frame[target])
+    form, beside = st.columns(2, gap="large")
+    with beside:
+        panels.privacy_warning("The first rows as read.")
+        tables.frame(table.frame.head(10), width="stretch")
+    with form:
+        st.subheader("1. What to predict", anchor=False)
+        target = _label(table, names)
+        if target is None:
+            st.button("Take another file", on_click=_forget_table, key="dpviz.another")
+            return
+        gaps_said = _gap_words(table.frame, target)
+        frame = _once(_MARKED, table, gaps_said, lambda: with_gaps(table.frame, gaps_said, []))
+        positive, above = _positive(frame[target])
+        st.subheader("2. Whose rows", anchor=False)
+        panels.text(_balance(frame[target], positive, above))
+        declared = with_person(gaps_said, frame)
+    edited = _public(table, frame, gaps_said, declared)
+    _what_is_left(frame, edited, declared)
+    _remarks(table, edited, declared, positive, above)
+    buttons = st.columns(2)
+    if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
+        try:
+            made = Upload(table, spec_of(edited, declared, positive, above), title, limits=limits)
+        except InvalidInput as problem:
+            panels.problem(problem, grave=True)
+            return
+        except MemoryError:
+            panels.problem(InvalidInput("upload", "needs more memory than available", "Choose fewer columns."), grave=True)
+            return
+        _use(made)
+    buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+
+
+def _public(table: Table, frame: pd.DataFrame, gaps_said: TableSpec, declared: TableSpec) -> pd.DataFrame:
+    """The third step: the form on the columns as it is filled in."""
+    st.subheader("3. What is public", anchor=False)
     st.markdown(
-        "**Columns.** What you declare is public knowledge; what is left empty is read from the rows, which ε does not cover."
+        f"{rows_left(frame, [], declared.target, declared.person, declared.person_rows):,} rows have a label and are kept. What "
+        "you declare is public knowledge; what is left empty is read from the rows, which ε does not cover."
     )
     every_round = st.toggle(
         "Take all round ranges",
@@ -155,7 +186,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         "Read from the rows, a range tells the smallest and the largest value, which are two people's own, and an outlier "
         "squeezes all other values together. A declared range tells nothing and often gives better accuracy at the same ε."
     )
-    described = _once(_DESCRIBED, table, gaps_said, lambda: describe(frame.drop(columns=target))).copy()
+    described = _once(_DESCRIBED, table, gaps_said, lambda: describe(frame.drop(columns=declared.target))).copy()
     described["round"] = every_round & described["round low"].notna().to_numpy()
     edited = st.data_editor(
         tables.escape_formulas(described),
@@ -167,21 +198,25 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
         column_config=_cells(),
     )
     edited["column"] = described["column"].to_numpy()  # as they are in the file, not as they are shown
-    _what_is_left(frame, edited, target)
-    _remarks(table, edited, declared, positive, above)
-    buttons = st.columns(2)
-    if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
-        try:
-            made = Upload(table, spec_of(edited, declared, positive, above), title, limits=limits)
-        except InvalidInput as problem:
-            panels.problem(problem, grave=True)
-            return
-        except MemoryError:
-            memory = "needs more memory than there is", "Choose fewer columns or a sample of the rows."
-            panels.problem(InvalidInput("upload", *memory), grave=True)
-            return
-        _use(made)
-    buttons[1].button("Take another file", on_click=_forget_table, key="dpviz.another")
+    return edited
+
+
+def _label(table: Table, names: Sequence[str]) -> str | None:
+    """The column that is predicted; None until it is chosen, or certain because it alone has two values."""
+    found = _once(_TWO_VALUED, table, TableSpec(""), lambda: [name for name in names if table.frame[name].nunique() == 2])
+    certain = names.index(found[0]) if len(found) == 1 else None
+    target = st.selectbox("Label", names, index=certain, placeholder="What do you want to predict?", key="dpviz.target")
+    if [target] == found:
+        st.caption("Guessed: no other column has two values.")
+    return target
+
+
+def _balance(series: pd.Series, positive: tuple[str, ...], above: float | None) -> str:
+    """The effect of the first step: labels, rows of class +1, and the measure that suits them."""
+    labels = series.dropna()
+    yes = labels > above if above is not None else labels.map(word).isin(positive)
+    measured = f" Suggested measure: {METRICS[default_metric(np.where(yes, 1.0, -1.0))].within}." if len(labels) else ""
+    return f"{_counted(len(labels), 'row')} with a label, {yes.sum():,} of them +1.{measured}"
 
 
 def _counted(number: int, what: str) -> str:
@@ -234,17 +269,17 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
     if typed.strip():
         return TableSpec(target, missing=listed(typed))
     missing_in: dict[str, tuple[str, ...]] = {}
-    for word, where in doubtful_words(frame, target).items():
+    for text, where in doubtful_words(frame, target).items():
         places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (
             ", …" if len(where) > 6 else ""
         )
         answer = st.radio(
-            words.markdown(f"“{word}” stands in {places}. It is"), ("a value", "a gap"), horizontal=True, key=f"dpviz.gap.{word}"
+            words.markdown(f"“{text}” stands in {places}. It is"), ("a value", "a gap"), horizontal=True, key=f"dpviz.gap.{text}"
         )
         if answer == "a gap":
             for column in where:
                 always = missing_in.get(column, () if column == target else CERTAIN)
-                missing_in[column] = (*always, word)
+                missing_in[column] = (*always, text)
     return TableSpec(target, missing_in=missing_in)
 
 
@@ -270,11 +305,12 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
         panels.warning(page_message(remark))
 
 
-def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> None:
+def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, declared: TableSpec) -> None:
     """Rows that the choice leaves, and every reason in full: cells of the table above cut long texts off."""
     used = edited[edited["use"]]
     filled = used["gap value"].astype(str).str.strip() != ""
-    left = rows_left(frame, list(used["column"][~filled]), target)
+    features = [name for name in used["column"][~filled] if name != declared.person]
+    left = rows_left(frame, features, declared.target, declared.person, declared.person_rows)
     sentence = f"With these columns {left:,} of {_counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
     gaps = used[(used["rows with gaps"] > 0) & ~filled].sort_values("rows with gaps", ascending=False)
     if len(gaps):
@@ -291,7 +327,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, target: str) -> Non
 def _forget_table() -> None:
     st.session_state.pop(_TABLE, None)
     session.carry(_TABLE)
-    for key in (_DESCRIBED, _MARKED, _LOOKED):
+    for key in (_DESCRIBED, _MARKED, _LOOKED, _TWO_VALUED):
         st.session_state.pop(key, None)
     _next_file()
 
