@@ -129,7 +129,7 @@ def _received(run: Inspected, i: int) -> str:
     if run.calibration.noise_scale == 0:
         return "none is added"
     if run.noise_count is None:
-        moved = f", and moves the parameters by {words.three(run.rms_noise)}" if run.rms_noise > 0 else ""
+        moved = f", which moves the parameters by {words.three(run.rms_noise)}" if run.rms_noise > 0 else ""
         return f"none on the row itself: all rows share the same noise{moved}"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
