@@ -153,7 +153,7 @@ def two_histograms(cloud: pd.DataFrame, sides: tuple[str, str], theme: Theme, *,
         margin=margin(left=64, top=30),
         showlegend=False,
         annotations=words,
-        x={"title": "what the attacker measures on the released model", "showticklabels": False, "showgrid": False},
+        x={"title": "what the attacker measures", "showticklabels": False, "showgrid": False},
         y={"title": "models", "ticksuffix": " %", "rangemode": "tozero"},
     )
 
