@@ -20,15 +20,11 @@ T = TypeVar("T")
 
 THREADS_FROM = 200_000  # multiplications in a step from which threads gain more than they lose
 MOST_GROUPS = 4
-#: seconds that a thread may hold the interpreter while another one waits for it; Python's own 0.005 are many short steps, and
-#: make a page that is drawn beside two sweeps several times slower
-_SWITCH = 0.0005
 _LISTEN = 0.1  # seconds between two calls of a monitor
 
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
-_switch = 0.0
 _here = threading.local()  # `inside`: the thread works beside others; `helped`: processor time of threads that worked for it
 
 
@@ -71,16 +67,15 @@ def _controller() -> Any:
 
 @contextmanager
 def thread_settings() -> Iterator[None]:
-    """For threads that compute side by side: matrix products take one thread each, and none waits long for the interpreter.
+    """For threads that compute side by side: matrix products take one thread each.
 
     Products of mini-batches are too small to share, sums come out in the same order on every machine, and workers
     do not fight over processors. The settings are the process's: they end when the last of overlapping users leaves.
     """
-    global _holders, _limit, _switch
+    global _holders, _limit
     with _lock:
         if _holders == 0:
-            _limit, _switch = _controller().limit(limits=1, user_api="blas"), sys.getswitchinterval()
-            sys.setswitchinterval(min(_SWITCH, _switch))
+            _limit = _controller().limit(limits=1, user_api="blas")
         _holders += 1
     try:
         yield
@@ -89,7 +84,6 @@ def thread_settings() -> Iterator[None]:
             _holders -= 1
             if _holders == 0:
                 _limit.restore_original_limits()
-                sys.setswitchinterval(_switch)
 
 
 def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
@@ -107,6 +101,17 @@ def _timed(work: Callable[..., T], *arguments: Any) -> tuple[T, float]:
     """The result of `work` in a thread of a pool, and its processor time."""
     _here.inside, start = True, processor_seconds()
     return work(*arguments), processor_seconds() - start
+
+
+@contextmanager
+def one_thread(*, when: bool) -> Iterator[None]:
+    """Work inside starts no threads where `when` is true: others have work for the processors."""
+    before = getattr(_here, "inside", False)
+    _here.inside = before or when
+    try:
+        yield
+    finally:
+        _here.inside = before
 
 
 def _threads(most: int) -> int:

@@ -1,16 +1,17 @@
 """Jobs in their pool: order, sessions that share and cancel them, data that goes, and words for whatever fails."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
-from support import until
+from support import LIMIT, until
 from support_jobs import Slow, released, start
 
 import dpviz
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import processors
+from dpviz.dashboard.jobs import page_priority, watching
 from dpviz.dashboard.jobs import pool as jobs
-from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.sweeps.sweep import SweepSpec
 
@@ -149,3 +150,41 @@ def test_a_job_that_fails_says_why_and_what_it_gave_stays_the_last_or_all_of_it(
     assert last.problem == ("field: is wrong", "Change it.")
     pool.remove(last)
     assert pool.submit(Job("last", broken)) is not last
+
+
+def test_a_job_steps_aside_while_a_page_is_drawn_but_not_while_that_page_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, pool: jobs.Pool
+) -> None:
+    monkeypatch.setattr(page_priority, "ASIDE", LIMIT)
+    drawn, waits = threading.Event(), threading.Event()
+
+    def page() -> None:
+        page_priority.begin()
+        drawn.wait(LIMIT)
+        with page_priority.pause():
+            waits.wait(LIMIT)
+
+    thread = threading.Thread(target=page)
+    thread.start()
+    steps: list[float] = []
+
+    def stream(monitor: Monitor) -> Iterator[int]:
+        steps.append(0.0)
+        monitor(0.5)
+        steps.append(0.5)
+        yield 1
+
+    job = pool.submit(Job("a", stream))
+    until(lambda: bool(steps))
+    assert not job.wait(0.1), "it waits while the page is drawn"
+    assert steps == [0.0]
+    drawn.set()
+    assert job.wait(LIMIT), "the page waits itself"
+    waits.set()
+    thread.join()
+    monkeypatch.setattr(page_priority, "ASIDE", 0.01)
+    page_priority.begin()  # this thread lives on
+    with page_priority.pause():
+        pass
+    assert pool.submit(Job("b", stream)).wait(LIMIT), "no page stops a job for ever"
+    page_priority._drawing.clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
@@ -74,3 +75,21 @@ def test_the_bytes_of_uploaded_files_are_let_go_of(monkeypatch: pytest.MonkeyPat
 def test_a_session_is_closed() -> None:
     assert callable(Runtime.close_session)
     private.close("nobody's")  # there is no server
+
+
+def test_a_session_that_connects_again_reads_no_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped: list[str] = []
+    session = SimpleNamespace(_local_sources_watcher=1, disconnect_file_watchers=lambda: stopped.append("a"))
+    known = SimpleNamespace(get_active_session_info=lambda name: SimpleNamespace(session=session) if name == "a" else None)
+    loop = SimpleNamespace(eventloop=SimpleNamespace(call_soon_threadsafe=lambda call: call()))
+    server: Any = object.__new__(Runtime)
+    server._session_mgr = known
+    monkeypatch.setattr(Runtime, "_get_async_objs", lambda _: loop)
+    monkeypatch.setattr(private.runtime, "get_instance", lambda: server)
+    for kind, name in (("auto", "a"), ("none", "b"), ("none", "a")):
+        monkeypatch.setattr(private, "get_option", lambda _, kind=kind: kind)
+        monkeypatch.setattr(private, "session_id", lambda name=name: name)
+        assert not stopped
+        private.watch_no_files()
+    assert stopped == ["a"]
+    assert all(hasattr(AppSession, name) for name in ("disconnect_file_watchers", "register_file_watchers"))

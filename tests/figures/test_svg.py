@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.figures import style
 from dpviz.figures.style import light_theme
-from dpviz.figures.svg import picture, pictures
+from dpviz.figures.svg import picture
 
 PLOT = {"l": 100, "r": 120, "t": 20, "b": 80, "autoexpand": False}  # the plot is 500 x 300 pixels
 
@@ -93,7 +93,7 @@ def test_dark_figures_become_light() -> None:
 @pytest.mark.parametrize("wide", [330, 440])
 def test_a_picture_has_the_width_that_is_asked_for(wide: int) -> None:
     figure = style.figure(style.LIGHT, [{"x": [0, 10], "y": [0, 3], "mode": "lines"}], x={"range": [0, 10]}, y={"range": [0, 3]})
-    root = ElementTree.fromstring(pictures(figure, "a", "", [wide])[0])
+    root = ElementTree.fromstring(picture(figure, "a", "", wide))
     assert root.get("viewBox", "").split()[2] == str(wide)
     ends = [float(n) for d in paths(root) for n in re.findall(r"[ML]([0-9.]+) ", d)]
     assert wide - 17 <= max(ends) <= wide

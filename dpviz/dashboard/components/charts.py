@@ -10,22 +10,14 @@ import streamlit as st
 from dpviz.dashboard.components import folds, glossary, recorder, tables
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import read_out
-from dpviz.figures.svg import pictures
+from dpviz.figures.svg import picture
 from dpviz.reporting import Chart, python_call, words
 
-#: widths of a picture as SVG in pixels: the browser takes the one for its column, and stretches or shrinks it to fit
+#: widths of a picture as SVG in pixels, in a wide and in a narrow window; the browser stretches or shrinks it to its column
 _SIZES, _WIDE = (440, 330), (860, 360)
 #: DOMPurify drops scripts that hold tags, so these are escaped
-_FRAME = """<div class="dpviz-picture dpviz-{key}"></div><script>(() => {{
-const place = document.currentScript.previousElementSibling, drawn = {drawn};
-let shown;
-const draw = () => {{
-  const fits = {limit} > place.clientWidth ? 1 : 0;
-  if (fits !== shown) place.innerHTML = drawn[shown = fits];
-}};
-draw();
-new ResizeObserver(draw).observe(place);
-}})()</script>"""
+_FRAME = """<div class="dpviz-picture dpviz-{key}"></div><script>
+document.currentScript.previousElementSibling.innerHTML = {drawn};</script>"""
 #: the button that saves a picture that is drawn as SVG
 _SAVE = """<button class="dpviz-save">Save the picture (PNG)</button><script>
 document.currentScript.previousElementSibling.onclick = () => {{
@@ -121,9 +113,8 @@ def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None = Non
 
 def _still(figure: Any, key: str, summary: str, widths: tuple[int, int]) -> None:
     """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
-    escaped = json.dumps(pictures(figure, key, summary, widths)).replace("<", "\\u003c")
-    framed = _FRAME.format(key=key, drawn=escaped, limit=sum(widths) // 2)
-    st.html(framed + read_out.table(figure, summary), unsafe_allow_javascript=True)
+    escaped = json.dumps(picture(figure, key, summary, widths[is_narrow()])).replace("<", "\\u003c")
+    st.html(_FRAME.format(key=key, drawn=escaped) + read_out.table(figure, summary), unsafe_allow_javascript=True)
 
 
 def _live(figure: Any, key: str, summary: str, on_select: Any, clicks: Any) -> list[dict[str, Any]]:

@@ -2,12 +2,13 @@
 
 A script's context is documented in Streamlit's guide to multithreading; sessions have no documented name and cannot be closed
 (https://github.com/streamlit/streamlit/issues/8545). No issue upstream asks for the others: whether a page was reached by
-"Back", which controls the browser knows, the main script's path, and letting go of an upload's bytes and of options of controls.
+"Back", which controls the browser knows, the main script's path, letting go of an upload's bytes and of options
+of controls, and files that are watched after all.
 """
 
 from pathlib import Path
 
-from streamlit import runtime
+from streamlit import get_option, runtime
 from streamlit.runtime.scriptrunner import ScriptRunContext, get_script_run_ctx
 
 
@@ -67,6 +68,22 @@ def release_files() -> None:
     session = session_id()
     if session is not None:
         runtime.get_instance().uploaded_file_mgr.remove_session_files(session)
+
+
+def watch_no_files() -> None:
+    """Keeps to `fileWatcherType`: Streamlit forgets it for a session that connects again, and then reads all modules at each run.
+
+    That holds all pages up for seconds (`WebsocketSessionManager.connect_session` of 1.67 calls `register_file_watchers`).
+    """
+    session = session_id()
+    if session is None or get_option("server.fileWatcherType") != "none":
+        return
+    server = runtime.get_instance()
+    if type(server) is not runtime.Runtime:  # of a test
+        return
+    known = server._session_mgr.get_active_session_info(session)
+    if known is not None and known.session._local_sources_watcher is not None:
+        server._get_async_objs().eventloop.call_soon_threadsafe(known.session.disconnect_file_watchers)
 
 
 def close(session: str) -> None:

@@ -92,6 +92,7 @@ def watch() -> _Visit | None:
     session = private.session_id()
     if session is None:
         return None
+    private.watch_no_files()
     visit = _present(watching.session_name(), session, st.context.cookies.get(COOKIE, ""))
     if time.monotonic() - visit.came < ARRIVING:
         _take_over(visit)

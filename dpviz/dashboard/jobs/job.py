@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from dpviz.common.boundary import Boundary
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.jobs.page_priority import StepAside
 
 T = TypeVar("T")
 Stream = Callable[[Monitor], Iterator[T]]
@@ -109,7 +110,10 @@ class Job(Generic[T]):
     def run(self, stop: threading.Event) -> None:
         """Works in a pool's thread until the work ends or `stop` is set."""
 
+        step_aside = StepAside()
+
         def monitor(share: float) -> None:
+            step_aside(stop.is_set)
             if stop.is_set():
                 raise Stopped
             self._share = min(max(share, 0.0), 1.0)

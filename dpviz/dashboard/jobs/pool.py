@@ -1,8 +1,9 @@
 """Work beside the pages: one pool of jobs for all sessions, free of streamlit.
 
-Long work is done in order, by as many threads as there are processors. Short work, for which a page waits, has threads of its
-own: behind two sweeps every page would stand still. A job that no session watches any more is cancelled; it goes on, or starts
-again, when a session asks for it.
+Long work is done in order. Short work, for which a page waits, has threads of its own: behind two sweeps every page would stand
+still. Jobs side by side have one processor each, and step aside while a page is drawn: more threads at once would only wait for
+the interpreter, and pages with them (benchmarks/sessions.py). A job that no session watches any more is cancelled; it goes on, or
+starts again, when a session asks for it.
 """
 
 import threading
@@ -10,11 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from weakref import WeakSet
 
-from dpviz.common import memory
-from dpviz.common.threads import processors
+from dpviz.common import memory, threads
 from dpviz.dashboard.jobs.job import Job, State
 
-SHORT = 4  # threads for short work; more than processors, so that a slow run does not stand before the quick ones of others
 KEPT = 64  # jobs in memory that are over
 THREADS = "dpviz-job"  # the beginning of their names
 
@@ -26,7 +25,8 @@ class Pool:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job[Any]] = {}
         self._known: WeakSet[Job[Any]] = WeakSet()  # also those that are forgotten here and held by a session
-        self._long, self._short = ThreadPoolExecutor(processors(), THREADS), ThreadPoolExecutor(SHORT, THREADS)
+        half = max(1, threads.processors() // 2)
+        self._long, self._short = ThreadPoolExecutor(half, THREADS), ThreadPoolExecutor(half, THREADS)
         memory.register(self)
 
     def find(self, key: str) -> Job[Any] | None:
@@ -113,7 +113,8 @@ class Pool:
                 job.discard()  # sessions may hold it for longer
 
     def _run(self, job: Job[Any], stop: threading.Event) -> None:
-        job.run(stop)
+        with threads.one_thread(when=self.busy > 1):
+            job.run(stop)
         with self._lock:
             if job.state is State.DONE and not job.kept and self._jobs.get(job.key) is job:
                 del self._jobs[job.key]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from dpviz.dashboard.jobs import page_priority
 from dpviz.dashboard.jobs.job import Job, State, Status
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.reporting import words
@@ -18,7 +19,7 @@ from dpviz.reporting import words
 J = TypeVar("J", bound=Job[Any])
 
 EVERY = 0.7  # seconds between two looks at a job at work; more where many are
-RAREST = 2.0
+RAREST = 4.0
 TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
 _ME, _PAGE, _PATIENCE = "dpviz.session", "dpviz.watching", "dpviz.patience"
 
@@ -33,6 +34,7 @@ def session_name() -> str:
 
 def arrive(page: str) -> None:
     """Begins a drawing of a page; lets go of what others hold of results that are in a cache, which could not hold them all."""
+    page_priority.begin()
     st.session_state[_PATIENCE] = TOGETHER
     if st.session_state.get(_PAGE) == page:
         return
@@ -88,7 +90,8 @@ def wait(job: Job[Any], seconds: float) -> bool:
         seconds: the longest wait; all waits of one drawing share `TOGETHER`.
     """
     left, start = st.session_state.get(_PATIENCE, TOGETHER), time.monotonic()
-    over = job.wait(min(seconds, left))
+    with page_priority.pause():
+        over = job.wait(min(seconds, left) / max(1, pool().busy))  # in a long line it would wait in vain
     st.session_state[_PATIENCE] = max(0.0, left - (time.monotonic() - start))
     return over
 
@@ -180,6 +183,6 @@ def draw_live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool |
     # (1.67) would take the part out of what waits to be sent and draw it in the place of its neighbour: so the part has another
     # name then, which Streamlit makes of the function's.
     if working:
-        st.fragment(run_every=min(every * max(1.0, pool().busy / 2), RAREST))(again)()
+        st.fragment(run_every=min(every * max(1, pool().busy), RAREST))(again)()
     else:
         st.fragment(at_rest)()

@@ -5,7 +5,7 @@ import time
 import streamlit as st
 
 from dpviz.dashboard.frame import address, sidebar
-from dpviz.dashboard.jobs import watching
+from dpviz.dashboard.jobs import page_priority, watching
 from dpviz.dashboard.story.settings import PRESENT, SCENE, SCENES
 
 MARKS = sidebar.EPSILONS[::4]  # five for each factor of ten
@@ -36,7 +36,8 @@ def step() -> None:
 def advance(*, fresh: bool) -> None:
     """Goes on to the next ε after a pause; call at the end of the page. A run that is not there yet keeps its ε for longer."""
     if plays():
-        time.sleep(PAUSE)
+        with page_priority.pause():
+            time.sleep(PAUSE)
         if fresh or watching.is_over(st.session_state["watched.run"]):
             st.session_state[_LEFT] = st.session_state[_LEFT][1:]
         st.rerun()

@@ -1,5 +1,5 @@
 """Figures as static pictures, for paper and for readers without JavaScript."""
 
-from dpviz.figures.svg.picture import picture, pictures
+from dpviz.figures.svg.picture import picture
 
-__all__ = ["picture", "pictures"]
+__all__ = ["picture"]

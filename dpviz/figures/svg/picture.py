@@ -5,7 +5,6 @@ shapes, annotations, a legend and a colour bar. Lengths are those of plotly, so 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
@@ -40,23 +39,15 @@ class Box:
         return self.bottom - share * (self.bottom - self.top)
 
 
-def picture(figure: go.Figure, name: str, words: str = "") -> str:
+def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) -> str:
     """The figure as an SVG element.
 
     Args:
         name: begins the ids inside, unique in the file.
         words: its alternative text.
+        wide: its width in pixels.
     """
-    return pictures(figure, name, words, [WIDTH])[0]
-
-
-def pictures(figure: go.Figure, name: str, words: str, widths: Sequence[float]) -> list[str]:
-    """The figure as SVG elements of several widths in pixels, of which a page shows one; see `picture`."""
     drawn = scales.decode(figure.to_plotly_json())
-    return [_drawn(drawn, name, words, wide) for wide in widths]
-
-
-def _drawn(drawn: Trace, name: str, words: str, wide: float) -> str:
     traces = [t for t in drawn["data"] if t.get("visible", True) is True and not _unseen(t)]
     layout: Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
