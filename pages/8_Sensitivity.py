@@ -1,4 +1,4 @@
-"""Where the noise comes from: bounds and rates beside what is observed, what one row can change, and how that falls with n."""
+"""Where the noise comes from: what one row can change and how that falls with n; published rates beside what is observed."""
 
 import streamlit as st
 
@@ -16,17 +16,17 @@ with answer:
     guessing.watch(spec)
 left, right = st.columns([3, 2], gap="medium")
 with left:
-    found = excess_risk.picture(spec, theme)
+    scaling.curves(spec, theme, own["over"])
 with right:
     recursion.bounds_section(spec, theme)
-scaling.curves(spec, theme, own["over"])
 recursion.guarantee_badge(spec)
-if found is not None:
-    excess_risk.details(spec, found)
 part = own["part"].draw()
 if part != "none":
     st.header(settings.PARTS[part], anchor=False)
 if part == "training":
     recursion.training_section(spec, theme, own["algorithm"])
 elif part == "rates":
+    found = excess_risk.picture(spec, theme)
+    if found is not None:
+        excess_risk.details(spec, found)
     rates.table(spec)

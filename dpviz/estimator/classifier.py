@@ -65,7 +65,8 @@ class PrivateClassifier(PrivateEstimator):
         epsilon: privacy budget of one fit.
         delta: failure probability, below 1/n; None for `default_delta(n)`.
         lam: l2 regularisation, of the intercept too; None for the mechanism's rule of n, d and the budget.
-        data_norm: declared largest norm of a row, in the rows' own units.
+        data_norm: declared largest norm of a row, in the rows' own units. For counts near 0 of wide ranges a usual norm is better
+            than `ranges`, which centre them all to nearly the same row (docs/default_rules.md); longer rows are clipped.
         ranges: instead of `data_norm`, declared (low, high) of all features, or one pair for each, or a mapping from names.
             "private" finds them with a tenth of epsilon and delta (`dpviz.private_ranges`). "from data" reads them from the rows,
             which no epsilon covers; `guarantee_` says so.

@@ -8,35 +8,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.figures.style import Theme, Trace, escape, fade, figure, margin
-from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, marker_trace, note, vertical_line
+from dpviz.figures.traces import area_trace, bar_trace, coin_toss, error_bars, line_trace, note, vertical_line
 
 _ROW = 36  # pixels of one mechanism
 _ABOVE = 150  # pixels of the legend and the axis above the board
 _BAD = "#d62728"  # a claim that is exceeded; its sign and words say so too
-_SIDES = ("circle", "diamond-open")
-
-
-def clouds(cloud: pd.DataFrame, theme: Theme, sides: tuple[str, str]) -> go.Figure:
-    """Outputs of both sides in the plane that the attacker looks at.
-
-    Args:
-        cloud: columns side (0, 1), u, v.
-        sides: what the two datasets are called.
-    """
-    u, v = cloud["u"].to_numpy(), cloud["v"].to_numpy()
-    traces: list[Trace] = []
-    for side, (name, symbol) in enumerate(zip(sides, _SIDES, strict=True)):
-        at = (cloud["side"] == side).to_numpy()
-        marker = {"size": 7, "symbol": symbol, "color": theme.labels[side], "opacity": 0.7}
-        traces.append(marker_trace(u[at], v[at], marker, type="scattergl", name=name))
-    return figure(
-        theme,
-        traces,
-        height=360,
-        margin=margin(left=86, top=64),
-        x={"title": "attacker's direction", "nticks": 5},
-        y={"title": "across", "nticks": 6},
-    )
 
 
 def guesses(

@@ -242,15 +242,6 @@ class Influence:
             ranks[:_RETRAINED] = self.leaders.index[np.argsort(-self.leaders.norm, kind="stable")]
         return ranks
 
-    def added_norm(self, rows: Rows) -> Floats:
-        """(k,) how far the parameters move when one of k new rows joins the others, by a Newton step: |H^{-1} g|/(n (1 + h)).
-
-        The divisor n stays, as where a row leaves; the new row brings a curvature of its own, so h has the other sign.
-        """
-        slope, curvature = self._derivatives.slopes(self.theta, rows)
-        norm, kernel = self._inverse.quadratic(rows)
-        return np.abs(slope) * norm / (self.problem.n + curvature * kernel)
-
     @cached_property
     def flip_norm(self) -> Floats:
         """(n,) how far the parameters move to first order when the row's label is flipped: |H^{-1}(g_i - g_i')|/n."""

@@ -29,14 +29,11 @@ from dpviz.models import Setting
 from dpviz.privacy import search
 from dpviz.privacy.accounting import curves
 from dpviz.privacy.accounting.events import Composed
-from dpviz.privacy.accounting.gaussian import gaussian_detections, gaussian_epsilon, gaussian_mu, total_variation
+from dpviz.privacy.accounting.gaussian import gaussian_detections, gaussian_epsilon, total_variation
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy, corner, trade_off
-from dpviz.privacy.individual import IndividualEpsilon
 
 #: where a bound comes from
 ALONE, GAUSSIAN, DISTANCE = "(ε, δ) alone", "the exact distribution of the Gaussian noise", "the distribution of the noise"
-
-_LARGEST = 700.0  # epsilon beyond which exp overflows and every attacker is right
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,24 +142,6 @@ def comparable_bounds(a: Attack, b: Attack) -> tuple[float, float]:
     if ALONE in (a.basis, b.basis):
         return a.accuracy_by_budget, b.accuracy_by_budget
     return a.accuracy, b.accuracy
-
-
-def attack_on_person(individual: IndividualEpsilon, position: int, on_any_row: Attack | None) -> float:
-    """Largest share of correct guesses about one training row; never above the bound for every row.
-
-    Args:
-        known: individual epsilon of all rows.
-        position: of the row among the training rows.
-        on_any_row: the bound that holds for every row.
-    """
-    epsilon, delta = float(individual.epsilon[:, position].max()), individual.delta
-    if epsilon <= 0:
-        own = 0.5 * (1 + delta)
-    elif individual.gaussian and delta > 0:
-        own = 0.5 * (1 + total_variation(gaussian_mu(Budget(min(epsilon, _LARGEST), delta))))
-    else:
-        own = attack_accuracy(Budget(min(epsilon, _LARGEST), delta))
-    return own if on_any_row is None else min(own, on_any_row.accuracy)
 
 
 #: what is tolerated -> in words

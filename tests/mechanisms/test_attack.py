@@ -8,18 +8,8 @@ from support import mostly_long
 
 import dpviz
 from dpviz.experiments.run.setup import calibration_of, setting_of
-from dpviz.mechanisms.attack import (
-    ALONE,
-    DISTANCE,
-    GAUSSIAN,
-    Attack,
-    allowed_accuracy,
-    attack_on_person,
-    comparable_bounds,
-    strongest_attack,
-)
+from dpviz.mechanisms.attack import ALONE, DISTANCE, GAUSSIAN, Attack, allowed_accuracy, comparable_bounds, strongest_attack
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
-from dpviz.privacy.individual import IndividualEpsilon
 
 
 def attack_of(mechanism: str, epsilon: float = 1.0, **params: object) -> Attack | None:
@@ -53,29 +43,6 @@ def test_the_headline_is_what_the_whole_curve_says(mechanism: str, epsilon: floa
     assert "table" in vars(found)
 
 
-@pytest.mark.parametrize("mechanism", ["dp-gd", "output-gaussian", "cms-output", "dp-sgd", "renyi-filter"])
-def test_one_person_is_never_easier_to_find_than_anybody(mechanism: str) -> None:
-    spec = dpviz.RunSpec("teaching", mechanism=mechanism, seeds=2)
-    result = dpviz.run(spec)
-    anybody = strongest_attack(spec.build(), setting_of(spec), result.calibration)
-    assert result.individual is not None
-    own = [attack_on_person(result.individual, i, anybody) for i in range(0, result.setup.problem.n, 20)]
-    assert max(own) <= anybody.accuracy
-    assert min(own) < anybody.accuracy  # some row is protected better than the worst case
-
-
-@pytest.mark.parametrize("gaussian", [False, True])
-def test_a_persons_bound_at_the_ends(gaussian: bool) -> None:
-    def own(epsilon: float, delta: float) -> float:
-        return attack_on_person(IndividualEpsilon(np.array([[epsilon]]), delta, "", gaussian=gaussian), 0, None)
-
-    assert own(0.0, 0.0) == 0.5
-    assert own(0.0, 0.1) == pytest.approx(0.55)
-    assert own(float("inf"), 1e-6) == pytest.approx(1.0)
-    assert own(1.0, 0.0) == pytest.approx(np.e / (1 + np.e))
-    assert (own(1.0, 1e-5) < attack_accuracy(Budget(1.0, 1e-5))) == gaussian
-
-
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.3])
 def test_the_share_of_right_guesses_is_that_at_the_bend_of_the_trade_off(delta: float) -> None:
     """(1 + detections - false alarms)/2 at its largest, from the curve itself; with half of delta it would be too small."""
@@ -83,11 +50,6 @@ def test_the_share_of_right_guesses_is_that_at_the_bend_of_the_trade_off(delta: 
     alarms = np.append(np.linspace(0, 1, 2001), corner(budget))
     reached = float((1 - trade_off(budget, alarms) - alarms).max())
     assert attack_accuracy(budget) == pytest.approx(0.5 * (1 + reached), rel=1e-12)
-
-
-def test_a_persons_bound_is_that_of_the_worst_seed() -> None:
-    known = IndividualEpsilon(np.array([[0.1, 0.5], [2.0, 0.5]]), 0.0, "a test")
-    assert attack_on_person(known, 0, None) == pytest.approx(attack_accuracy(Budget(2.0)))
 
 
 @pytest.mark.parametrize("mechanism", ["dp-gd", "cms-output", "kst-objective"])

@@ -9,9 +9,7 @@ from streamlit.testing.v1 import AppTest
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.dashboard.audit import exposed_rows, ordinary_rows
-from dpviz.dashboard.rows import influence_map
-from dpviz.experiments.studies import inspected
+from dpviz.dashboard.audit import ordinary_rows
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import THEMES
 
@@ -55,30 +53,6 @@ def test_influence_and_other_epsilons_are_compared_on_request() -> None:
     assert "Rank correlation of influence" in text(page)
     page = pressed(page, "Attack at other ε")
     assert "members at ε = 0.1 and" in text(page)
-
-
-def test_influence_and_noise_says_who_is_found_on_the_card_and_in_the_download(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exposed_rows, "SHADOWS", 64)
-    asked = {key: value for key, value in ASKED.items() if key not in ("attacked", "shadows")}
-    page = opened("Person", seed="7", **asked)  # other tests attack the other seed
-    assert "Membership attacks" not in page.table[0].value.index
-    page.session_state["fold-attacked"] = True
-    said = text(settled(settled(page)))  # the first look starts the job
-    spec = dpviz.RunSpec("iris", mechanism="dp-gd", seeds=2, seed=7, params={"steps": 5})
-    found = dpviz.attack_run(spec, 64)
-    assert found.sentence(run="DP-GD at ε = 1") in said
-    card = page.table[0].value
-    row = int(str(card.index.name).removeprefix("Row "))
-    rank = 1 + list(found.rows.index).index(row)
-    line = str(card.loc["Membership attacks"].iloc[0])
-    assert line.startswith(f"{found.rows.loc[row, 'attacks_that_find']} of 5 attacks find it")
-    assert f"{rank}" in line.rsplit(",", 1)[1]
-    inspection = inspected.inspect(spec)
-    out = influence_map.table(inspection, inspected.row_influence(spec), found).set_index("row id")
-    assert out["attacks: separation"].to_dict() == found.rows["separation"].to_dict()
-    assert "attacks: rmia_found" in out
-    page = pressed(page, "Compare the rows")
-    assert "Rank correlation of influence" in text(page)
 
 
 def test_a_method_that_releases_a_label_is_refused_in_words() -> None:

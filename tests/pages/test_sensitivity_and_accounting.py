@@ -124,7 +124,7 @@ def test_excess_risk_on_request_over_d() -> None:
 
 
 def test_the_regime_button_moves_the_run() -> None:
-    page = settled(opened(SENSITIVITY))
+    page = settled(opened(SENSITIVITY, part="rates"))
     button = next(b for b in page.button if b.label.startswith("Choose settings where noise decides"))
     button.click().run()
     assert page.query_params["lam"] in ("0.05", ["0.05"])

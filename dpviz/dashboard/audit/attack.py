@@ -24,6 +24,7 @@ from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import audits as pictures
+from dpviz.figures.story import two_histograms
 from dpviz.figures.style import Theme
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power
 from dpviz.privacy.budget import Budget, corner, trade_off
@@ -289,11 +290,10 @@ def _clouds(result: AuditResult, pair: Pair, spec: RunSpec, theme: Theme) -> Non
     sides = (f"with the {what}", f"without the {what}") if pair.name == "without" else ("first dataset", "second dataset")
     means = result.cloud.groupby("side")["u"].agg(["mean", "std"])
     apart = abs(means["mean"].iloc[1] - means["mean"].iloc[0]) / max(float(means["std"].mean()), 1e-300)
-    summary = (
-        "Each mark is one trained model, at most 1,000 of each dataset. Along the direction that the attacker looks at, the two "
-        + (f"groups lie {words.three(apart)} standard deviations apart." if apart < 1e6 else "groups do not overlap at all.")
+    summary = "Histograms of what the attacker measures on at most 1,000 models of each dataset. The two " + (
+        f"groups lie {words.three(apart)} standard deviations apart." if apart < 1e6 else "groups do not overlap at all."
     )
-    charts.chart(pictures.clouds(result.cloud, theme, sides), "clouds", summary, lambda: result.cloud, of=spec)
+    charts.chart(two_histograms(result.cloud, sides, theme, height=300), "clouds", summary, lambda: result.cloud, of=spec)
 
 
 def _curve(result: AuditResult, spec: RunSpec, theme: Theme) -> None:

@@ -28,12 +28,6 @@ def _key(spec: RunSpec, shadows: int) -> str:
     return f"ordinary rows {resolve(replace(spec, seeds=1)).key()} {shadows}"
 
 
-def cached_attacks(spec: RunSpec) -> AttackedRun | None:
-    """The attacks on a run's rows, where this page or Audit has computed them with `SHADOWS` models."""
-    task = tasks.find(_key(spec, SHADOWS))
-    return task.results[-1] if task is not None and task.results else None
-
-
 def attack(spec: RunSpec, shadows: int) -> Job[Any]:
     """The attacks on a run's rows, as a job that this session watches."""
     fixed = replace(spec, seeds=1)
@@ -42,19 +36,6 @@ def attack(spec: RunSpec, shadows: int) -> Job[Any]:
         return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
 
     return tasks.attack_job(_key(spec, shadows), work, "ordinary", fixed.dataset)
-
-
-def draw(spec: RunSpec, theme: Theme) -> None:
-    """The attacks in a sentence, the most exposed rows, and what predicts them."""
-    task = attack(spec, SHADOWS)
-
-    def show(found: AttackedRun) -> None:
-        panels.text(found.sentence(run=words.title(spec)))
-        table(found)
-
-    tasks.follow(task, show, "Training and attacking", every=1.0)
-    if task.results and task.over:
-        predicts(task.results[-1], spec, theme)
 
 
 def table(found: AttackedRun) -> None:

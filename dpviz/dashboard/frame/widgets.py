@@ -47,12 +47,13 @@ def control(
     value = st.session_state[key]
     label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
     common = {"key": key, "help": knob.help or None, "on_change": on_change} | more
+    across = common.pop("horizontal", True)
     form = Slide(tuple(sorted({*marks, value}))) if marks else knob.form(value or 0)
     match form:
         case Tick():
             st.toggle(label, **common)
         case Pick(options) if len(options) <= few and not form.typed:
-            st.radio(label, options, format_func=knob.in_words, horizontal=True, **common)
+            st.radio(label, options, format_func=knob.in_words, horizontal=across, **common)
         case Pick(options):
             st.selectbox(label, options, format_func=knob.in_words, accept_new_options=form.typed, **common)
         case Slide(marked):

@@ -50,26 +50,43 @@ class Given(Typed):
         return "lesson:answer, separated by commas"
 
 
+GIVEN: Field[Mapping[str, float | str]] = Field("given", Given(label="Answers", help=""), {})
+
+
 def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The fields in the address: the lesson shown, or the sheet of all, and the answers."""
-    names = {lesson.id: f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
+    replies = GIVEN.value()
+    names = {lesson.id: f"{_mark(lesson.id, replies)}{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
     return (
-        fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=0),
-        Field("given", Given(label="Answers", help=""), {}),
+        fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=len(LESSONS) + 1),
+        GIVEN,
         Field(panels.TASK, Choice(label="Lesson", help="", options=("", *BY_ID)), ""),
     )
 
 
 def draw(own: Group, theme: Theme) -> None:
-    """The lesson that is chosen, or the sheet."""
-    given = dict(own["given"].value())
-    progress = st.empty()  # filled when the answer of this click was judged
-    chosen = own["lesson"].draw()
-    if chosen == SHEET:
-        _progress(progress, given)
-        sheet()
-        return
-    lesson = BY_ID[chosen]
+    """The list of lessons, and the one that is chosen, or the sheet of all."""
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        progress = st.empty()  # filled when the answer of this click was judged
+        chosen = own["lesson"].draw(horizontal=False, label_visibility="collapsed")
+    with right:
+        if chosen == SHEET:
+            _progress(progress, GIVEN.value())
+            sheet()
+        else:
+            _lesson(own, BY_ID[chosen], progress, theme)
+
+
+def _mark(name: str, given: Mapping[str, float | str]) -> str:
+    """A sign before a lesson that is answered: "✓ " where the answer is known to be right."""
+    known = _known(name)
+    return "" if name not in given else "✓ " if known is not None and known.accepts(given[name]) else "· "
+
+
+def _lesson(own: Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) -> None:
+    """A lesson: its question, the page that answers it, the reader's answer and whether it is right."""
+    given = dict(GIVEN.value())
     panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
         links.page_link(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
@@ -87,14 +104,14 @@ def draw(own: Group, theme: Theme) -> None:
     if answers is not None:
         if reply is not None and given.get(asked) != reply:
             given |= {asked: reply}
-            own["given"].keep(given)
+            GIVEN.keep(given)
             address.amend(own.keys)
         _result(lesson, answers[asked], reply, theme)
     _progress(progress, given)
     following = LESSONS.index(lesson) + 1
     if following < len(LESSONS):
         st.button(f"Next lesson: {LESSONS[following].title}", on_click=own["lesson"].keep, args=(LESSONS[following].id,))
-    _hand_in(dict(own["given"].value()))
+    _hand_in(GIVEN.value())
 
 
 def _progress(place: DeltaGenerator, given: Mapping[str, float | str]) -> None:

@@ -85,7 +85,7 @@ class Found:
 
 def picture(spec: RunSpec, theme: Theme) -> Found | None:
     """Bounds, published rates and observed excess empirical risk of the run's method; None until something was trained."""
-    st.header("Bounds, rates and what is observed", anchor=False)
+    st.subheader("Bounds, rates and what is observed", anchor=False)
     above = st.container()
     over = _controls()
     with above:

@@ -167,7 +167,7 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
     text = ""
     if changes is not None and fresh:
         items += [
-            lines.Bar(f"observed, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
+            lines.Bar(f"largest seen, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
             for kind, value in _by_kind(changes)
         ]
         share = changes.largest() / cal.sensitivity
@@ -194,7 +194,7 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     changes, fresh = _observed(spec, mechanism, bounded=False)
     if changes is None or not fresh:
         return
-    items = [lines.Bar(f"observed, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
+    items = [lines.Bar(f"largest seen, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
     look = pictures.method_look(spec.mechanism, theme)
     fig = lines.bars(
         items, look, theme, x="change of the parameters (L2)", span=(0, 1.4 * max([b.value for b in items] + [1e-12]))
@@ -244,7 +244,7 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
             st.markdown(f"**{words.markdown(b.label)}** = {words.three(b.value)}. {words.markdown(b.source)}")
             st.latex(b.formula)
         for kind in observed.kinds_of(setting):
-            st.markdown(f"- observed, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
+            st.markdown(f"- largest seen, **{kind}**: {observed.KINDS[kind]}; all randomness is shared by the two runs.")
         repeat.python_of(
             spec,
             "problem, budget = dpviz.setup_for(spec).problem, resolve(spec).budget\n"

@@ -51,8 +51,8 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         if points is None or not (points[kind].notna().any() and points[kind].max() > 0):
             continue
         look = Look("", theme.ink, "solid", symbol)
-        drawn.append(lines.Line(f"observed, {kind}", points["x"], points[kind], look, points=True))
-        slopes.append((f"observed, {kind}", words.two(scaling.slopes(points["x"], points[kind]).fitted), "–", "–"))
+        drawn.append(lines.Line(f"largest seen, {kind}", points["x"], points[kind], look, points=True))
+        slopes.append((f"largest seen, {kind}", words.two(scaling.slopes(points["x"], points[kind]).fitted), "–", "–"))
     fig = lines.curves(drawn, theme, x=over.title, y="sensitivity (L2)", marks=((over.value, "this run"),), height=290)
     fitted = "; ".join(f"{label} {slope}" for label, slope, _, _ in slopes)
     summary = f"Sensitivity of {mechanism.label} over {over.title}, logarithmic on both axes. Fitted slopes: {fitted}."
@@ -93,10 +93,10 @@ def _bounds(
     look, drawn, slopes = pictures.method_look(spec.mechanism, theme), [], []
     for k, label in enumerate(labels):
         other = replace(look, colour=sibling(theme, look.colour, k), dash=_DASHES[k % len(_DASHES)])
-        drawn.append(lines.Line(f"worst case: {label}", over.grid, table[label], other))
+        drawn.append(lines.Line(f"worst case, proved: {label}", over.grid, table[label], other))
         fit = scaling.slopes(over.grid, table[label])
         fitted, smallest, largest = (words.two(v) for v in (fit.fitted, fit.smallest, fit.largest))
-        slopes.append((f"worst case: {label}", fitted, smallest, largest))
+        slopes.append((f"worst case, proved: {label}", fitted, smallest, largest))
     line = scaling.reference(over, table[labels[0]])
     if line is not None and over.reference is not None:
         name = f"slope {words.three(over.reference[0])}: {over.reference[1]}"

@@ -12,13 +12,13 @@ from dpviz.experiments.run.spec import RunSpec
 PARTS = {
     "none": "Nothing more",
     "training": "Where the sensitivity comes from, step by step",
-    "rates": "The papers' tables of rates",
+    "rates": "Papers: published rates and excess risk",
 }
 
 
 def part() -> Field[str]:
     """The part that is shown below the answer; a link that sets something of a part opens it."""
-    keys = {"training": ("algorithm",), "rates": tuple(field.key for field in rates.CONTROLS)}
+    keys = {"training": ("algorithm",), "rates": tuple(field.key for field in (*excess_risk.CONTROLS, *rates.CONTROLS))}
     asked = [name for name, its in keys.items() if any(st.session_state.get(key) for key in its)]
     return fields.choice("part", "Look closer", PARTS, asked[0] if len(asked) == 1 else "none")
 

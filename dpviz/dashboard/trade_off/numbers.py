@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.components import panels, repeat, tables
-from dpviz.dashboard.frame import pinned, sidebar
+from dpviz.dashboard.frame import links, pinned, sidebar
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels, no_value, rows_at_budget
 from dpviz.experiments.run.resolve import resolve
@@ -95,6 +95,7 @@ def section(view: running.View) -> None:
     with st.expander("Numbers of these curves, and how they are computed"):
         running.draw_live(view, method_table, every=running.PICTURES)
         downloads(view)
+        links.examine(view.spec.mechanism)
         st.markdown(
             "Every method trains all its noise draws at all budgets together; draw *s* uses the same standard noise at every "
             "ε. The mean is exact where the distribution of the released parameters is known (mean of Φ(margin / (σ‖x‖)) over "

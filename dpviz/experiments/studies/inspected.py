@@ -295,23 +295,6 @@ def plane(spec: RunSpec) -> Plane:
     return _planes.compute(fit_key(spec.only(Changes.DATA)), make, owner=spec.dataset)
 
 
-def run_with_share(spec: RunSpec, share: float) -> RunSpec | None:
-    """The run with noise on a share of the rows, the most influential ones; None where no method can do that.
-
-    Args:
-        spec: keeps its method where that takes a share; else the first method that does takes its place.
-        share: in [0, 1].
-    """
-    problem_facts = setting_of(spec)
-    for name in (spec.build().id, *list_mechanisms()):
-        cls = list_mechanisms()[name]
-        if not issubclass(cls, NoisesShare) or cls.refusal(problem_facts) is not None:
-            continue
-        knobs = cls.noising(share)
-        return replace(spec, mechanism=name, params=(dict(spec.params) if name == spec.mechanism else {}) | knobs)
-    return None
-
-
 def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:
     """The run with each method that puts noise on rows and fits its model; on a share of the rows where a method takes one."""
     setting, runs = setting_of(spec), []

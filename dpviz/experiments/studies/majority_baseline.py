@@ -8,7 +8,7 @@ from enum import StrEnum
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
+from dpviz.experiments.run.metrics import get_metric, measure_models
 from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
@@ -150,32 +150,3 @@ def guessing(
         if why is not None:
             reasons[measure.id] = why
     return reasons
-
-
-def useless_methods(table: pd.DataFrame, metric: Metric = METRICS["accuracy"]) -> pd.DataFrame:
-    """Methods of a sweep that are no better than the majority label somewhere: mechanism, up_to and cause.
-
-    `up_to` is the largest such epsilon. A method that is no better at the largest epsilon of all has noise as its cause
-    only where its metric still rises by more than its spread. None where the majority label has no value, or less is better.
-
-    Args:
-        table: of `dpviz.sweep`, one dataset and model.
-        metric: what is compared.
-    """
-    rows = []
-    name = metric.column
-    for mechanism, part in table.groupby("mechanism", sort=False):
-        by = part.groupby("epsilon")[name].agg(["mean", "std"])
-        floor, best = (float(part[f"{model}_{name}"].iloc[0]) for model in ("majority", "non_private"))
-        poor = by.index[by["mean"] <= floor + LEAST]
-        if not len(poor) or mechanism == "majority" or not metric.higher_is_better:
-            continue
-        cause = Cause.NOISE
-        if best <= floor + LEAST:
-            cause = Cause.REGULARISATION
-        elif poor.max() == by.index.max() and len(by) > 1:
-            spread = float(by["std"].fillna(0.0).iloc[-1])
-            rising = by["mean"].iloc[-1] - by["mean"].iloc[0] > max(spread, LEAST)
-            cause = Cause.NOISE if rising else Cause.TRAINING
-        rows.append({"mechanism": mechanism, "up_to": float(poor.max()), "cause": str(cause)})
-    return pd.DataFrame(rows, columns=["mechanism", "up_to", "cause"])

@@ -3,19 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpviz
 from dpviz.experiments.studies.cost import Cost
-from dpviz.experiments.studies.majority_baseline import (
-    Cause,
-    guessing,
-    looks_no_better,
-    majority_baseline,
-    training_loss_note,
-    useless_methods,
-)
+from dpviz.experiments.studies.majority_baseline import Cause, guessing, looks_no_better, majority_baseline, training_loss_note
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, majority=0.59)
 SPEC = dpviz.RunSpec("breast-cancer", mechanism="dp-gd")
@@ -63,19 +55,6 @@ def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> N
     )
     for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
         assert training_loss_note(cost, SPEC, 1e-4) is None, "little, or less than the noise"
-
-
-def test_a_sweep_tells_noise_from_training() -> None:
-    def part(mechanism: str, *means: float) -> pd.DataFrame:
-        rows = [(mechanism, e, m + d) for e, m in zip((0.1, 1.0, 10.0), means, strict=True) for d in (-0.001, 0.001)]
-        table = pd.DataFrame(rows, columns=["mechanism", "epsilon", "accuracy"])
-        return table.assign(majority_accuracy=0.6, non_private_accuracy=0.9)
-
-    table = pd.concat([part("good", 0.7, 0.8, 0.9), part("noisy", 0.5, 0.6, 0.8), part("short", 0.6, 0.6, 0.6)])
-    found = useless_methods(table).set_index("mechanism")
-    assert list(found.index) == ["noisy", "short"]
-    assert list(found["cause"]) == [Cause.NOISE, Cause.TRAINING]
-    assert list(found["up_to"]) == [1.0, 10.0]
 
 
 def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_for() -> None:
