@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from support_game import BUDGET, SVM, SVM_PAIR, gaussian_game, quiet
 
-from dpviz.auditing import audit
+from dpviz.auditing import audit, game
 from dpviz.auditing.game import _both_sides, declares_gaussian, judge, prepare
 from dpviz.auditing.scores import Distributions, fitters
 from dpviz.mechanisms import Fit, OutputNoise, Training
@@ -22,36 +22,36 @@ from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN
 def test_two_attackers_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attackers at 5 % each would accuse a mechanism that is right in more than 5 % of audits."""
     mechanism, first, second = quiet(OutputGaussian(), BUDGET)
-    game = prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
-    outputs, known = _both_sides(game, range(40), lambda done: None)
+    played = prepare(mechanism, first, second, BUDGET, 40, 0, "auto", 0.9, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(played, range(40), lambda done: None)
     assert known is not None
-    half = dataclasses.replace(game, confidence=0.95)  # the other half is for the Gaussian test
+    half = dataclasses.replace(played, confidence=0.95)  # the other half is for the Gaussian test
     exact, learned = game._exact(half, known, *outputs), game._learned(half, *outputs, game.LEARNED_SHARE)
     assert (1 - exact.level) + (1 - learned.level) == pytest.approx(0.05)
-    assert round(judge(game, *outputs, known).counts_confidence, 9) in (round(exact.level, 9), round(learned.level, 9))
-    assert judge(dataclasses.replace(game, score="lda"), *outputs, known).counts_confidence == pytest.approx(0.95)
+    assert round(judge(played, *outputs, known).counts_confidence, 9) in (round(exact.level, 9), round(learned.level, 9))
+    assert judge(dataclasses.replace(played, score="lda"), *outputs, known).counts_confidence == pytest.approx(0.95)
     shares: list[float] = []
     monkeypatch.setattr(game, "_learned", lambda *given: (shares.append(given[-1]), learned)[1])
-    judge(game, *outputs, known)
-    judge(game, *outputs, None)
+    judge(played, *outputs, known)
+    judge(played, *outputs, None)
     assert shares == [game.LEARNED_SHARE, 1.0], "alone, the learning attacker has all of it"
 
 
 def test_the_attacker_with_the_larger_bound_at_its_own_confidence_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The learning one has less of the error probability: its bound would be the larger one at the other's."""
     mechanism, first, second = quiet(OutputGaussian(), BUDGET)
-    game = prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
-    outputs, known = _both_sides(game, range(40), lambda done: None)
+    played = prepare(mechanism, first, second, BUDGET, 400, 0, "auto", 0.95, ())  # type: ignore[arg-type]
+    outputs, known = _both_sides(played, range(40), lambda done: None)
     assert known is not None
-    exact, learned = game._exact(game, known, *outputs), game._learned(game, *outputs, game.LEARNED_SHARE)
+    exact, learned = game._exact(played, known, *outputs), game._learned(played, *outputs, game.LEARNED_SHARE)
     exact = dataclasses.replace(exact, counts=Counts(100, 100, 400))
     learned = dataclasses.replace(learned, counts=Counts(97, 97, 400))
     monkeypatch.setattr(game, "_exact", lambda *given: exact)
     monkeypatch.setattr(game, "_learned", lambda *given: learned)
     assert learned.counts.epsilon_lower_bound(1e-5, exact.level) > exact.counts.epsilon_lower_bound(1e-5, exact.level) > 0
-    assert judge(game, *outputs, known).score == "likelihood"
+    assert judge(played, *outputs, known).score == "likelihood"
     learned = dataclasses.replace(learned, counts=Counts(60, 60, 400))
-    assert judge(game, *outputs, known).score == learned.name
+    assert judge(played, *outputs, known).score == learned.name
 
 
 def test_the_cut_half_way_is_fixed_before_the_game_also_where_a_learning_attacker_wins() -> None:

@@ -10,13 +10,20 @@ from support_claims import Toward, planted, toward
 
 from dpviz.mechanisms import Mechanism, Training
 from dpviz.mechanisms.base import Fit, NoiseRecord
-from dpviz.papers.claims import Outcome
+from dpviz.papers.claims import Outcome, accuracy
 from dpviz.papers.claims.context import Context, Measured
 
 
 def only_started(knobs: dict[str, Any]) -> Mechanism:
     """Good from the published start only."""
     return toward(1.0 if knobs.get("start") == "non-private" else -1.0)(knobs)
+
+
+@pytest.fixture
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One setting for each method: stand-ins have no hyperparameters."""
+    monkeypatch.setattr(accuracy, "STEP_COUNTS", (50,))
+    monkeypatch.setattr(accuracy, "STEP_SIZES", (1.0,))
 
 
 @pytest.mark.usefixtures("untuned")

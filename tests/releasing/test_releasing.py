@@ -317,7 +317,7 @@ def test_a_release_that_was_killed_while_it_was_written_can_be_made_again(
 
 
 def test_each_try_counts_and_equal_values_count_once(tmp_path: Path, shell: Shell) -> None:
-    words = "tune --dataset=teaching --mechanism=output-gaussian --mean-runs=2 --json --out".split()
+    words = "release --dataset=teaching --mechanism=output-gaussian --mean-runs=2 --json --out".split()
     for name, tries in {"a": ["lam=.1", "lam=.2"], "b": ["lam=0.1,0.1", "lam=0.10,.2"]}.items():
         assert shell.json([*words, str(tmp_path / name), *(f"--try={one}" for one in tries)])["searched"] == 2
 

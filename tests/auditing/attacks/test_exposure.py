@@ -30,7 +30,7 @@ def test_facts_belong_to_their_rows() -> None:
     exposed, result = exposure(found), dpviz.run(replace(spec, seeds=1))
     assert exposed.index.equals(found.rows.index)
     assert exposed["margin"].equals(result.instances["margin_non_private"].loc[exposed.index].rename("margin"))
-    by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).norm, strict=True))
+    by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).newton_norm, strict=True))
     assert exposed["influence"].to_dict() == pytest.approx(by_position)
     assert exposed["individual_epsilon"].max() == pytest.approx(result.individual.epsilon.max())
     assert "label" in describe_row(found, int(exposed.index[0]))

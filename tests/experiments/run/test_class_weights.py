@@ -84,13 +84,13 @@ def test_the_shell_takes_a_weight_and_refuses_balanced(capsys: pytest.CaptureFix
 
 
 def test_a_release_is_weighed_and_says_so() -> None:
-    """With hardly any noise the released model is the weighted minimiser."""
-    spec = replace(PLAIN, class_weight=8.0, epsilon=1e5, lam=0.1, row_scaling="centred")
+    """With little noise the released model is the weighted minimiser; above ε = 300 the sampler's slack leaves no δ."""
+    spec = replace(PLAIN, class_weight=8.0, epsilon=250.0, lam=0.1, row_scaling="centred")
     for all_rows in (False, True):
         made = dpviz.release(spec, all_rows=all_rows, ranges_from_data=True)
         rows = setup_for(spec).problem.rows if not all_rows else None
         if rows is not None:
-            assert np.linalg.norm(made.model.theta - setup_for(spec).non_private.theta) < 0.01
+            assert np.linalg.norm(made.model.theta - setup_for(spec).non_private.theta) < 0.03  # the noise has a length of 0.014
         plain = dpviz.release(replace(spec, class_weight=1.0), all_rows=all_rows, ranges_from_data=True)
         assert np.linalg.norm(made.model.theta - plain.model.theta) > 0.1
     assert "class_weight = 8" in made.card
