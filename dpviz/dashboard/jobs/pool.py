@@ -26,7 +26,7 @@ class Pool:
         self._jobs: dict[str, Job[Any]] = {}
         self._known: WeakSet[Job[Any]] = WeakSet()  # also those that are forgotten here and held by a session
         half = max(1, threads.processors() // 2)
-        self._long, self._short = ThreadPoolExecutor(half, THREADS), ThreadPoolExecutor(half, THREADS)
+        self._long, self._short = ThreadPoolExecutor(max(2, half), THREADS), ThreadPoolExecutor(half, THREADS)
         memory.register(self)
 
     def find(self, key: str) -> Job[Any] | None:

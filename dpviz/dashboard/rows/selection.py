@@ -29,9 +29,6 @@ TABLE = "rows-table"
 FOUND = "found-table"
 COMPONENTS = ("principal component 1", "principal component 2")
 
-_PERSON = (
-    "A row id, or the table’s own id where it has one. Empty shows the most influential row; a click on the map chooses too."
-)
 _GROUP = "dpviz.group"  # (key of the data, row ids)
 _HELD = "dpviz.held"  # (inputs, ring, group) of the map as drawn, while a selection that was made on it is shown
 _MADE = "dpviz.made"  # set by a selection on the map, until the page has seen it
@@ -77,7 +74,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
         Field(key, Choice(label=label, help="", options=axis_names(dataset)), default, few=0)
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
-    people = (fields.row("row", "Row id", spec, _PERSON), fields.row("other", "Compare with row id", spec))
+    people = (fields.row("row", "Row id", spec), fields.row("other", "Compare with row id", spec))
     mine = list_mechanisms()[resolve(spec).spec.mechanism]
     known = issubclass(mine, IndividualBudget), issubclass(mine, NoisesRows | HasRule | NoisesShare)
     options = [name for name, there in zip(COLOURS, (True, *known), strict=True) if there]
