@@ -298,10 +298,10 @@ def flag(key: str, label: str, help: str) -> Field[bool]:
     return Field(key, Flag(label=label, help=help), False)
 
 
-def row(key: str, label: str, spec: RunSpec) -> Field[int | None]:
+def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:
     """The id of one of a run's training rows, or None."""
     dataset = read_or_default(lambda: dataset_of(spec), None)
-    known = RowId(label=label, help="")
+    known = RowId(label=label, help=help)
     if dataset is not None:
         known = replace(known, ids=split_of(spec, dataset).train, n=dataset.n, names=inspected.own_ids(dataset))
     return Field(key, known, None)
