@@ -86,7 +86,7 @@ def csv() -> bytes:
     rng = np.random.default_rng(5)
     lines = ["age,wage,word,label"]
     lines += [
-        f"{age},{wage:.3f},{MARK if wage > 0.5 else 'other'},{'yes' if age + 20 * wage > 60 else 'no'}"
+        f"{age},{wage:.3f},{MARK if wage > 0.5 else ('other', 'third')[age % 2]},{'yes' if age + 20 * wage > 60 else 'no'}"
         for age, wage in zip(rng.integers(18, 90, ROWS), rng.random(ROWS), strict=True)
     ]
     return "\n".join(lines).encode()
