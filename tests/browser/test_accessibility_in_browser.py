@@ -27,6 +27,7 @@ UNTOLD = """() => {
 CONTROLS = """() => [...document.querySelectorAll(
     ".stApp :is(a[href], button, input, select, textarea, summary, [role=slider], [role=tab], [tabindex='0'])")]
   .filter((e) => !e.closest("[data-testid=stHeader], [data-testid=stToolbar], .st-key-pages") && !e.disabled)
+  .filter((e) => e.type !== "radio" || e === e.closest("[role=radiogroup]").querySelector("input"))  // a group is one tab stop
   .filter((e) => !(e.tagName === "BUTTON" && e.closest("[role=combobox], .stSelectbox")))
   .filter((e) => {
     const box = e.getBoundingClientRect();

@@ -122,7 +122,7 @@ def test_a_click_on_a_point_opens_that_very_run(one: Any) -> None:
     box = marks.nth(1).bounding_box()
     entries = page.evaluate("history.length")
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.wait_for_function("() => location.pathname === '/'")
+    page.wait_for_function("() => location.pathname.includes('One_model')")
     one.settled()
     page.wait_for_function("() => /at ε.=./.test(document.querySelector('.st-key-headline')?.innerText)")
     assert "at ε = 1 " in one.sentence

@@ -10,25 +10,28 @@ ASIDE = 1.0  # longest step aside in seconds, so that no job starves
 WORK = 0.02  # least seconds of work between two
 _LOOK = 0.005  # seconds between two looks
 
+_lock = threading.Lock()
 _drawing: WeakSet[threading.Thread] = WeakSet()
 
 
 def begin() -> None:
     """Says that this thread draws a page, until it ends; call at the start of a page."""
-    _drawing.add(threading.current_thread())
+    with _lock:
+        _drawing.add(threading.current_thread())
 
 
 @contextmanager
 def pause() -> Iterator[None]:
     """Inside, the page of this thread waits for a job, which must not step aside for it."""
     thread = threading.current_thread()
-    drew = thread in _drawing
-    _drawing.discard(thread)
+    with _lock:
+        drew = thread in _drawing
+        _drawing.discard(thread)
     try:
         yield
     finally:
         if drew:
-            _drawing.add(thread)
+            begin()
 
 
 class StepAside:
@@ -48,4 +51,5 @@ class StepAside:
 
 
 def _page_is_drawn() -> bool:
-    return any(thread.is_alive() for thread in list(_drawing))
+    with _lock:
+        return any(thread.is_alive() for thread in _drawing)
