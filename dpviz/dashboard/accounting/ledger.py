@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor, part
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.components import charts, panels, repeat, tables
+from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.setup import setting_of
@@ -75,7 +75,7 @@ def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
         "privacy losses. It holds where the settings of each release were fixed without looking at the outcomes of earlier ones "
         "(else: Rogers et al. 2016; Whitehouse et al. 2023), for one table and one neighbouring relation."
     )
-    repeat.shell("dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml")
+    st.code("dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml", language="shell")
 
 
 def sentence(held: Contents, total: Total, limit: Budget | None) -> str:
