@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,17 +23,22 @@ from dpviz.reporting import pictures, words
 from dpviz.spending.ledger import Contents, Ledger, Total
 from dpviz.spending.of_run import entry_of
 
-RELEASES = fields.number("releases", "Releases of this run", 1, 50, 3, "Models of this run that leave together.", integer=True)
+RELEASES = fields.number("releases", "Releases of this run", 1, 50, 3, integer=True)
 _MOST = 12  # bars of single entries
 
 
 def draw(run: RunSpec, cal: Calibration, theme: Theme) -> None:
     """The parts of a total and its limit."""
     st.header("Several trainings together", anchor=False)
-    file = None
+    above, file = st.container(), None
     if not demo():
         with st.popover("A ledger of yours"):
             file = st.file_uploader("A TOML file, made by dpviz ledger or dpviz.Ledger", key="own.ledger")
+    with above:
+        _draw_total(run, cal, theme, file)
+
+
+def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None:
     if cal.status is Status.NONE and file is None:
         st.info("This method promises nothing, so no total is finite.", icon="ℹ️")
         return
