@@ -14,7 +14,7 @@ from support_pages import opened, text
 
 from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.frame.private import is_session
-from dpviz.dashboard.jobs import cached_runs, pool, watching
+from dpviz.dashboard.jobs import cached_runs, page_priority, pool, watching
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.papers.claims import check, list_claims
 
@@ -72,6 +72,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Looks]:
     made = Looks()
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     monkeypatch.setattr(watching, "TOGETHER", 0.0)
+    monkeypatch.setattr(page_priority, "ASIDE", 0.0)  # here a page waits for jobs where it would not
     monkeypatch.setattr(watching, "arrive", made.begins)
     monkeypatch.setattr(Job, "state", property(made.state))
     monkeypatch.setattr(Job, "over", property(lambda job: made.state(job).over))
