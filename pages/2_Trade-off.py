@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
-from dpviz.dashboard.jobs import tasks
+from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.trade_off import KEYS, answers, curves, numbers, presets, repeated, running, settings, tuning
 from dpviz.reporting import words
 
@@ -18,13 +18,17 @@ page.problems()
 with answer:
     kept = pinned.outcome_beside(spec)
 ranked = ranking.start(spec)
+measuring = not watching.is_over(ranked)
+if not measuring and own["methods"].default != settings.methods_field(spec).default:
+    st.rerun()  # the ranking has ended since the methods were read that it chooses
 view = running.start(ranked, spec, chosen, theme, kept)
 left, right = st.columns([2, 3], gap="medium")
 if view is not None:
     with answer:
-        tasks.follow(ranked, lambda measured: answers.headline(view, measured), every=2.0)
+        tasks.follow(ranked, lambda measured: answers.headline(view, measured), working=measuring, every=2.0)
     with left:
-        tasks.follow(ranked, lambda measured: answers.rank(view, measured), "Measuring every method", every=2.0)
+        work = "Measuring every method"
+        tasks.follow(ranked, lambda measured: answers.rank(view, measured), work, working=measuring, every=2.0)
     with right:
         running.draw_live(view, running.progress)
         running.draw_live(view, curves.picture, every=running.PICTURES)

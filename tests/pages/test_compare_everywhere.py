@@ -34,7 +34,7 @@ def pictures(page: AppTest) -> str:
 def test_a_stays_on_every_page(name: str) -> None:
     column, mark = PAGES[name]
     query = {"mechanism": "output-gaussian", "epsilon": "2", "pinned": pinned.PINNED.write(A)}
-    page = settled(settled(opened(name, **query)))  # a job may start at the second look
+    page = settled(settled(opened(name, **query)))  # the ranking chooses the methods of the sweep
     assert "A is Output perturbation (Gaussian) at ε = 0.5" in text(page)
     if column:
         assert any(str(head).replace("\\", "").startswith(column) for table in page.table for head in table.value.columns)

@@ -99,13 +99,7 @@ def shows(looks: Looks, draw: Callable[[], AppTest], before: Callable[[], None])
 
 
 @pytest.mark.parametrize("name", mostly_long(PAGES_WITH_WORK, ""), ids=lambda n: n or "first")
-def test_a_page_shows_what_ends_while_it_is_drawn(
-    name: str, looks: Looks, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if name == "Trade-off":
-        late = "known fault: the curves follow a ranking that ends at the first look one drawing late"
-        request.applymarker(pytest.mark.xfail(reason=late))
-
+def test_a_page_shows_what_ends_while_it_is_drawn(name: str, looks: Looks, tmp_path: Path) -> None:
     def nothing_is_known() -> None:
         cached_runs.clear()
         pool.pool().clear()

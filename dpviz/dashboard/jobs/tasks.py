@@ -42,8 +42,14 @@ def controls(task: Job[Any], what: str) -> None:
         panels.failure(*task.problem)
 
 
-def follow(task: Job[T], show: Callable[[T], None], doing: str = "", *, every: float = watching.EVERY) -> None:
-    """Draws the last result of a job again and again while it is at work, below its progress where `doing` names the work."""
+def follow(
+    task: Job[T], show: Callable[[T], None], doing: str = "", *, working: bool | None = None, every: float = watching.EVERY
+) -> None:
+    """Draws the last result of a job again and again while it is at work, below its progress where `doing` names the work.
+
+    Args:
+        working: as for `watching.draw_live`.
+    """
 
     def draw() -> None:
         if doing:
@@ -51,7 +57,7 @@ def follow(task: Job[T], show: Callable[[T], None], doing: str = "", *, every: f
         if task.results:
             show(task.results[-1])
 
-    watching.draw_live(task, draw, every=every)
+    watching.draw_live(task, draw, working=working, every=every)
 
 
 def attack_job(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
