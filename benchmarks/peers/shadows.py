@@ -25,7 +25,7 @@ def shadows(track: Track, peer: Peer, *, ours: int, theirs: int, rounds: int, ep
         rounds: how often both take turns.
         epochs: of all ways, where not those of `WAYS`.
     """
-    halves = Halves.of(RunSpec(track.dataset, mechanism="non-private", lam=LAM, row_scaling="unit", seeds=1))
+    halves = Halves.make(RunSpec(track.dataset, mechanism="non-private", lam=LAM, row_scaling="unit", seeds=1))
     rows, model = track.setup.problem.rows, track.setup.problem.model
     taken, right = Times(ours), []
 

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         result = dpviz.run(spec, bar)
     if _rare(result) and not chosen:
         chosen = metrics.chosen_metrics(["balanced-accuracy"])
-    found = _Measured.of(result, chosen)
+    found = _Measured.measure(result, chosen)
     answers.give(options, _lines(options, found), _values(found))
 
 
@@ -62,7 +62,7 @@ class _Measured:
     cost: Cost
 
     @classmethod
-    def of(cls, result: Result, chosen: Sequence[Metric]) -> Self:
+    def measure(cls, result: Result, chosen: Sequence[Metric]) -> Self:
         """Measures a run in accuracy and in metrics."""
         from dpviz.experiments.studies.cost import split_cost
 

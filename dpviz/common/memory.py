@@ -13,11 +13,9 @@ Key terms:
     version: a value that changes when what an entry was made from changes, for example a file's time stamp.
 """
 
-import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
@@ -211,12 +209,3 @@ def clear() -> None:
     """Empties every cache."""
     for cache in list(_caches):
         cache.clear()
-
-
-def c_library(name: str, *numbers: int) -> None:
-    """Calls a function of glibc; nothing happens on systems without it.
-
-    >>> c_library("malloc_trim", 0)
-    """
-    with suppress(OSError, AttributeError, TypeError):  # Windows has no library without a name
-        getattr(ctypes.CDLL(None), name)(*numbers)

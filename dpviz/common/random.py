@@ -53,7 +53,7 @@ class BatchIndices:
         self.index, self.cuts = index, cuts
 
     @classmethod
-    def of(cls, batches: Sequence[Index]) -> BatchIndices:
+    def join(cls, batches: Sequence[Index]) -> BatchIndices:
         """From S batches."""
         return cls(np.concatenate(batches), np.cumsum([0, *map(len, batches)]))
 
@@ -115,7 +115,7 @@ def lockstep_gamma_spheres(rngs: Sequence[np.random.Generator], m: int) -> Calla
 def lockstep(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], BatchIndices]:
     """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
     draws = [batches(rng) for rng in rngs]
-    return lambda t: BatchIndices.of([draw(t) for draw in draws])
+    return lambda t: BatchIndices.join([draw(t) for draw in draws])
 
 
 def poisson_batches(n: int, rate: float) -> Batches:

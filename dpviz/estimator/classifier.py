@@ -275,7 +275,7 @@ class PrivateClassifier(PrivateEstimator):
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""
         built, setting, total = self._setting(n, d, person_rows, weighted)
         models = 1 if classes == 2 else classes
-        return Plan.of(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
+        return Plan.divide(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
 
     def _setting(self, n: int, d: int, person_rows: int = 0, weighted: bool = False) -> tuple[Mechanism, Setting, Budget]:
         """(mechanism, public facts of n rows with d features, total budget)."""

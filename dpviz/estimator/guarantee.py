@@ -155,7 +155,7 @@ class Plan:
     cal: Calibration
 
     @classmethod
-    def of(cls, mechanism: Mechanism, setting: Setting, total: Budget, models: int, *, private_ranges: bool) -> Plan:
+    def divide(cls, mechanism: Mechanism, setting: Setting, total: Budget, models: int, *, private_ranges: bool) -> Plan:
         """Divides the total among ranges and models; epsilons and deltas of the two add up to it."""
         for_ranges, for_models = None, total
         if private_ranges:
@@ -165,7 +165,7 @@ class Plan:
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
     @classmethod
-    def given(
+    def from_calibration(
         cls, mechanism: Mechanism, setting: Setting, models: int, each: Budget, cal: Calibration, for_ranges: Budget | None = None
     ) -> Plan:
         """The plan of models that are calibrated already."""

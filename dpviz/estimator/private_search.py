@@ -119,7 +119,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
                 setattr(model, name, getattr(first, name))
                 setattr(self, name, getattr(first, name))
         cal = made.calibration(index)
-        planned = Plan.given(candidates[index].mechanism, candidates[index].setting, 1, total, cal, for_ranges)
+        planned = Plan.from_calibration(candidates[index].mechanism, candidates[index].setting, 1, total, cal, for_ranges)
         supposed = conditions_of(cal, exact=best[2], seeded=seeded)
         model.guarantee_ = replace(planned.guarantee((*mapped.looked_at, *read), supposed), models=models)
         model._settle(classes, mapped, *best[:2])
@@ -205,7 +205,7 @@ class _Runs:
         """(parameters, constant labels, exactness) of a new model; None where it is too large to be published."""
         model, one = self.tried[index], self.candidates[index]
         model.random_state = self.source.getrandbits(32) if self.seeded else None
-        planned = Plan.given(one.mechanism, one.setting, one.models, self.made.each, self.made.calibrations[index])
+        planned = Plan.from_calibration(one.mechanism, one.setting, one.models, self.made.each, self.made.calibrations[index])
         streams, noise, _ = model._randomness(one.models)
         try:
             return model._train(self.x[self.training], self.codes[self.training], planned, streams, noise)

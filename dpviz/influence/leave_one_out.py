@@ -93,7 +93,7 @@ class Correction:
     weight: Floats
 
     @classmethod
-    def of(cls, problem: Problem, theta: Floats, solve: Solve, leaving: Rows) -> Self:
+    def compute(cls, problem: Problem, theta: Floats, solve: Solve, leaving: Rows) -> Self:
         """The correction at theta for each row that leaves."""
         derivatives = derivatives_of(problem.model)
         P = derivatives.score_gradients(theta, leaving)
@@ -170,7 +170,7 @@ def _chunk(
 ) -> tuple[Floats, Floats, NDArray[np.intp]]:
     model, n, lam = problem.model, problem.n, problem.lam
     leaving = problem.rows.take(index)
-    fixed = Correction.of(problem, theta, solve, leaving)
+    fixed = Correction.compute(problem, theta, solve, leaving)
 
     def gradient(t: Floats, at: NDArray[np.bool_]) -> Floats:
         total = model.sum_gradient(t, problem.rows) - row_gradients(model, t, leaving.take(np.flatnonzero(at)))

@@ -85,7 +85,7 @@ def calibrate(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibra
 
 
 def preparation_budget(paid: Sequence[Paid], delta: float) -> Budget:
-    """What preparations take by basic composition; those without a guarantee at delta = 0 a tenth of `delta`."""
+    """The share of preparations by basic composition; those without a guarantee at delta = 0 a tenth of `delta`."""
     epsilon, gaussian = sum(one.epsilon for one in paid), [one.mu for one in paid if not one.epsilon]
     if not gaussian:
         return Budget(epsilon, 0.0)

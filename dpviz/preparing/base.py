@@ -37,7 +37,7 @@ class Facts:
     categories: int = 0
 
     @classmethod
-    def of(cls, dataset: Dataset, n: int, total: Budget) -> Self:
+    def collect(cls, dataset: Dataset, n: int, total: Budget) -> Self:
         """Those of a dataset of which `n` rows are trained on."""
         columns = () if dataset.encoder is None or dataset.norms is None else dataset.encoder.columns
         categories = sum(column.kind == CATEGORIES for column in columns)

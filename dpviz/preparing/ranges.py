@@ -77,7 +77,7 @@ class RangesFound(Preparation):
             InvalidInput: no column becomes a feature by its range.
         """
         encoder, numbers = numbers_of(dataset)
-        paid = self.cost(Facts.of(dataset, len(train), total))
+        paid = self.cost(Facts.collect(dataset, len(train), total))
         for_row = gaussian_budget(paid.mu / max(1, dataset.person_rows), shares(total)[0])
         columns = {name: values[train] for name, values in numbers.items()}
         found = private_ranges(columns, for_row, source, unseen=(EDGES[0], EDGES[-1])).ranges

@@ -76,7 +76,7 @@ class ScalingChosen(Preparation):
     def prepare(self, dataset: Dataset, train: NDArray[np.intp], total: Budget, source: random.Random) -> Dataset:
         """The rows in the scaling that was chosen."""
         encoder, x = features_of(dataset)
-        paid = self.cost(Facts.of(dataset, len(train), total))
+        paid = self.cost(Facts.collect(dataset, len(train), total))
         rate = paid.epsilon / max(1, dataset.person_rows)
         # a difference of two exponential variables is a Laplace variable
         noisy = near_corner(x[train], encoder.numbers).sum() + source.expovariate(rate) - source.expovariate(rate)

@@ -57,7 +57,7 @@ class Standardised(Preparation):
         """The standardised rows."""
         _, x = features_of(dataset)
         k = x.shape[1]
-        facts = Facts.of(dataset, len(train), total)
+        facts = Facts.collect(dataset, len(train), total)
         sigma = self.noise(facts)
         noisy = moments(x[train]) + [source.gauss(0.0, sigma) for _ in range(2 * k)]
         mean = np.clip(noisy[:k], 0.0, 1.0)

@@ -79,7 +79,7 @@ def compare(spec: RunSpec, widths: Sequence[float] = WIDTHS, monitor: Monitor = 
     >>> made.kinds["kind"].tolist(), made.of_model
     (['declared', 'read', 'private'], Budget(epsilon=0.9, delta=9e-06))
     """
-    trial = _Trial.of(spec)
+    trial = _Trial.prepare(spec)
     streams, budget, read = spawn(spec.seed, spec.seeds), trial.budget, trial.dataset.looked_at
     of_ranges, of_model = shares(budget)
     count = len(widths) + 2 + spec.seeds
@@ -165,7 +165,7 @@ class _Trial:
     numbers: dict[str, Floats]
 
     @classmethod
-    def of(cls, spec: RunSpec) -> _Trial:
+    def prepare(cls, spec: RunSpec) -> _Trial:
         run = resolve(replace(spec, ranges=AS_DECLARED))  # the kinds are compared whichever the run has
         dataset = dataset_of(run.spec)
         return cls(run.spec, run.budget, dataset, *numbers_of(dataset))

@@ -138,7 +138,7 @@ def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callabl
     """Releases take no seed: their noise, that of preparations and the rows that are kept of persons must be secret."""
 
     @wraps(make)
-    def made(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
+    def wrapper(spec: RunSpec, *rest: P.args, **how: P.kwargs) -> Release:
         refuse_seed(check_instance("spec", spec, RunSpec))
         for name in how.keys() & {"all_rows", "unproved", "ranges_from_data", "private_ranges"}:
             check_bool(name, how[name])
@@ -149,7 +149,7 @@ def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callabl
         with fresh_noise(), choose_rows_by(secrets.randbits(128)) if load_dataset(spec.dataset).person_rows else nullcontext():
             return make(spec, *rest, **how)
 
-    return made
+    return wrapper
 
 
 @choose_secretly

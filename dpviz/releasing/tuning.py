@@ -109,7 +109,7 @@ def private_search(
     encoder = None if private_ranges else encoder_of(setup_for(run.spec).dataset, ranges_from_data)
     if private_ranges:
         undeclared_columns(setup_for(run.spec).dataset, every)  # what cannot be mended is said before anything is spent
-    tried = _Tried.of(run.spec, values, all_rows, share)
+    tried = _Tried.prepare(run.spec, values, all_rows, share)
     whole = row_budget(run.spec.epsilon, run.spec.delta, len(tried.problems[0].rows))
     of_ranges, rest = shares(whole) if private_ranges else (None, whole)
     spent, total = _after_preparations(tried.dataset, rest)
@@ -118,7 +118,7 @@ def private_search(
     if ledger is not None:
         made.enter(ledger, call, total_budget(of_ranges, spent) or spent, *_supposed(made, tried.dataset, of_ranges))
     if of_ranges is not None:  # the number of features follows from the categories that were found
-        tried = _Tried.of(declare_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
+        tried = _Tried.prepare(declare_privately(run.spec, tried.dataset, of_ranges, source, every), values, all_rows, share)
         made = plan(tried.candidates, distributed, total, tried.dataset.person_rows)
     encoder = encoder or encoder_of(tried.dataset, ranges_from_data)
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
@@ -210,7 +210,7 @@ class _Tried:
     scoring: Rows
 
     @classmethod
-    def of(cls, spec: RunSpec, values: Mapping[str, Sequence[Any]], all_rows: bool, share: float) -> _Tried:
+    def prepare(cls, spec: RunSpec, values: Mapping[str, Sequence[Any]], all_rows: bool, share: float) -> _Tried:
         """All settings of the values, on one part of the run's training rows or of all rows."""
         runs, shared = settings_of(spec, values), setup_for(spec)
         of = all_rows_of(spec, shared.dataset) if all_rows else shared.problem.rows

@@ -103,10 +103,10 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
             assert getattr(other, name) == pytest.approx(share * getattr(chosen, name), abs=0.5 if share < 1 else 0)
 
     same(mechanism_for_rows(spec, 1000), 1000)
-    same(Halves.of(spec).mechanism, run.n_train // 2)
+    same(Halves.make(spec).mechanism, run.n_train // 2)
     if network:
         assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
-        made = audit_run(spec, runs=40), one_run_of(spec, 20)[1], Halves.of(spec)
+        made = audit_run(spec, runs=40), one_run_of(spec, 20)[1], Halves.make(spec)
         assert [one.calibration.details["sampling_rate"] for one in made] == [0.02] * 3
 
 

@@ -96,7 +96,7 @@ def test_compiled_code_is_kept_until_the_formula_of_a_loss_changes(tmp_path: Pat
         "from dpviz.models.losses import Logistic\n"
         "exec('class Other(Logistic):\\n @staticmethod\\n def slope_at(m, one):\\n  return m * ' + sys.argv[1])\n"
         "loss, table = Other(), rows.Rows(np.eye(200), np.ones(200))\n"
-        "products.products(table, np.float64).batches(np.ones((1, 1, 200)), products.BatchIndices.of([np.arange(9)]), loss)\n"
+        "products.products(table, np.float64).batches(np.ones((1, 1, 200)), products.BatchIndices.join([np.arange(9)]), loss)\n"
         "kernel = kernels.compiled(kernels.batches, kernels.NARROW, loss.slope_at)\n"
         "print(len(kernel.stats.cache_misses))"
     )

@@ -61,7 +61,7 @@ def test_sums_over_batches_are_those_of_gathered_rows(model: str, kind: type[np.
     theta = 3 * np.random.default_rng(2).standard_normal((5, 3, D))
     batches = [poisson_batches(N, 0.1)(generator(stream))(0) for stream in spawn(3, 4)] + [np.empty(0, np.intp)]
     for clip_norm in (np.inf, 0.2):
-        found = get_model(model).sum_batches(theta, rows, BatchIndices.of(batches), clip_norm=clip_norm, precision=kind)
+        found = get_model(model).sum_batches(theta, rows, BatchIndices.join(batches), clip_norm=clip_norm, precision=kind)
         for s, index in enumerate(batches):
             expected = get_model(model).sum_gradient(theta[s], dense.take(index), clip_norm=clip_norm)
             np.testing.assert_allclose(found[s], expected, rtol=0, atol=error * N)
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_refused_before_memory_is_touched() -> None:
     theta = np.zeros((2, 3, D))
     for wrong in ([np.array([0]), np.array([N])], [np.array([-1]), np.array([0])], [np.array([0])]):
         with pytest.raises(IndexError):
-            products.products(rows, np.float32).batches(theta, BatchIndices.of(wrong), Logistic())
+            products.products(rows, np.float32).batches(theta, BatchIndices.join(wrong), Logistic())
     for shape in ((2, D - 1), (2, D + 1)):
         with pytest.raises(ValueError, match="broadcast"):
             products.products(rows, np.float64).gradient(np.zeros(shape), Logistic())
@@ -93,7 +93,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     """Row by row in single precision, as batches and as tables; the control is the sum that is not scaled down."""
     rows, dense = pair(400)
     theta = 5 * np.random.default_rng(2).standard_normal((400, 1, D))
-    batches, model = BatchIndices.of([np.array([i]) for i in range(400)]), get_model("logistic")
+    batches, model = BatchIndices.join([np.array([i]) for i in range(400)]), get_model("logistic")
     for table in (rows, dense):
         alone = model.sum_batches(theta, table, batches, clip_norm=clip_norm, precision=np.float32)
         longest = np.linalg.norm(alone, axis=2).max()

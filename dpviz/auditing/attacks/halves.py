@@ -77,7 +77,7 @@ class Halves:
     problem: Problem
 
     @classmethod
-    def of(cls, spec: RunSpec) -> Halves:
+    def make(cls, spec: RunSpec) -> Halves:
         """The halves of a run's training rows.
 
         Raises:

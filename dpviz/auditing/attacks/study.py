@@ -135,7 +135,7 @@ def _attacked(
     spec: RunSpec, shadows: int, targets: int, names: Sequence[str], store: KeptModels | None, monitor: Monitor
 ) -> AttackedRun:
     """Trains, attacks and judges one run."""
-    setup, halves = setup_for(spec), Halves.of(spec)
+    setup, halves = setup_for(spec), Halves.make(spec)
     model, problem = setup.problem.model, setup.problem
     at, beside = (_some(len(rows), spec.seed, k) for k, rows in enumerate((problem.rows, setup.test)))
     rows, population = problem.rows.take(at), setup.test.take(beside)

@@ -87,7 +87,7 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
 
 
 def _without(run: Inspected, influence: Influence, i: int) -> str:
-    """What retraining without a row changes, with the approximation beside it."""
+    """The change by retraining without a row, with the approximation beside it."""
     rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,} rows"
     step = words.three(influence.newton_norm[i])
     leaders = influence.leaders

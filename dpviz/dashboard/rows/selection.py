@@ -114,7 +114,7 @@ def _position(run: Inspected, row: int) -> int:
 
 
 def row_name(run: Inspected, position: int) -> str:
-    """What a training row is called: the table's own id where it has one, its row id otherwise."""
+    """The name of a training row: the table's own id where it has one, its row id otherwise."""
     own, row = inspected.own_ids(dataset_of(run.spec)), int(run.row_ids[position])
     return f"Row {row}" if own is None else f"{own.name} {own[row]}"
 

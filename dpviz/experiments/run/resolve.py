@@ -170,7 +170,7 @@ def dataset_of(spec: RunSpec) -> Dataset:
         return dataset
     n = len(dataset.split(published=True).train) if spec.published_split else train_size(dataset.n, spec.folds)
     total = row_budget(spec.epsilon, spec.delta, n)
-    preparations, refused = preparations_of(spec, Facts.of(dataset, n, total))
+    preparations, refused = preparations_of(spec, Facts.collect(dataset, n, total))
     if not preparations and not spec.prepared:
         return dataset
     fresh = _fresh.get()

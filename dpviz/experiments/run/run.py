@@ -44,7 +44,7 @@ class NoiselessRun:
     labels: Floats | None
 
     @classmethod
-    def of(cls, fit: Fit, e: int) -> NoiselessRun:
+    def select(cls, fit: Fit, e: int) -> NoiselessRun:
         """The replicas of budget e."""
         return cls(fit.theta[e], None if fit.constant_label is None else fit.constant_label[e])
 
@@ -238,7 +238,7 @@ def _run_together(
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
-            noiseless_run=NoiselessRun.of(together.fit, len(runs) + e) if noiseless_runs else None,
+            noiseless_run=NoiselessRun.select(together.fit, len(runs) + e) if noiseless_runs else None,
         )
         for e, r in enumerate(runs)
     ]

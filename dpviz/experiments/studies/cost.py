@@ -127,7 +127,7 @@ def split_cost(
     if noiseless_run is None:
         if calibration is None:
             calibration = protection.calibrate(spec.build(), setup.problem.setting, run.budget)
-        noiseless_run = NoiselessRun.of(train_without_noise(run.spec, calibration), 0)
+        noiseless_run = NoiselessRun.select(train_without_noise(run.spec, calibration), 0)
     accuracy = METRICS["accuracy"]
     cost = _compared(setup, accuracy, np.asarray(private, float), noiseless_run, expected)
     return cost if models is None else replace(cost, error=uncertainty(setup, accuracy, *models))

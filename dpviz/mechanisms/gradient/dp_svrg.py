@@ -330,7 +330,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
                 if path is not None:
                     path[:, t * self.inner_steps + k] = x[0]
                 # the published form draws one row uniformly
-                index = batch(k) if accounted else BatchIndices.of([rng.integers(n, size=1) for rng in choose])
+                index = batch(k) if accounted else BatchIndices.join([rng.integers(n, size=1) for rng in choose])
                 if counts is not None:
                     counts[index[0]] += 1
                 # at the snapshot itself nothing has moved

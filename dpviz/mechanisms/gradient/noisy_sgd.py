@@ -67,7 +67,7 @@ class _Sums:
     precision: type[np.floating]
     clips: list[ClipCount]
 
-    def of(self, theta: Floats, batches: BatchIndices, group: slice) -> Floats:
+    def compute(self, theta: Floats, batches: BatchIndices, group: slice) -> Floats:
         """(S, E, m) sums over the batch of each seed of the group, at its parameters theta, (S, E, m)."""
         rows, clips = self.problem.rows, self.clips[group]
         if not clips or not clips[0].possible:
@@ -113,7 +113,7 @@ def train(
                 path[:, group, t] = theta[: max(0, path.shape[1] - group.start)].transpose(1, 0, 2)
             batches = batch(t)
             direction = (plan.noise_factor[t] * scale)[:, None] * noise()[:, None]
-            gradient = sums.of(theta, batches, group)
+            gradient = sums.compute(theta, batches, group)
             gradient /= plan.divisor[t]
             direction += gradient
             direction += problem.lam * theta

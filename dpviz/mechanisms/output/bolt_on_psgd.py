@@ -135,7 +135,7 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
             return None
         by_position, weights = self._by_position(setting)
         factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
-        return Mixture.of(by_position * factor, weights)
+        return Mixture.combine(by_position * factor, weights)
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         if self.noise == "pure":

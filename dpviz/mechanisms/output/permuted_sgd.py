@@ -289,7 +289,7 @@ class Permuted(MiniBatch):
         )
 
     def over_positions(self, setting: Setting, values: Floats) -> Event:
-        return Mixture.of(values, self.batches(setting)[2])
+        return Mixture.combine(values, self.batches(setting)[2])
 
     def query(self, problem: Problem, theta: np.ndarray, streams: Streams) -> np.ndarray:
         return self.centre(problem, streams)

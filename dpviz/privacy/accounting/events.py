@@ -93,7 +93,7 @@ class Mixture:
         object.__setattr__(self, "sigma", positive("sigma", self.sigma))
 
     @classmethod
-    def of(cls, sensitivities: Floats, weights: Floats) -> Gaussian | Mixture:
+    def combine(cls, sensitivities: Floats, weights: Floats) -> Gaussian | Mixture:
         """The mixture, or the plain Gaussian where there is one sensitivity only."""
         if len(sensitivities) == 1:
             return Gaussian(float(sensitivities[0]))

@@ -78,7 +78,7 @@ class Trace:
     restarts: tuple[int, ...]
 
     @classmethod
-    def of(
+    def build(
         cls,
         epoch: Floats,
         value: Floats,
@@ -205,7 +205,7 @@ class Algorithm2:
                 window = np.zeros(len(chosen))
         restarts = tuple(range(tau, self.epochs, tau)) if tau and self.restart else ()
         updates = np.repeat(steps, m), np.repeat(contraction(steps, self.mu, self.L), m)
-        return Trace.of(np.concatenate(times), np.concatenate(values), chosen, events, *updates, m, restarts)
+        return Trace.build(np.concatenate(times), np.concatenate(values), chosen, events, *updates, m, restarts)
 
 
 def _positions(positions: Sequence[int] | None, m: int) -> NDArray[np.int_]:

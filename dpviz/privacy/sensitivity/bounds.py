@@ -191,7 +191,7 @@ def step_trace(steps: Floats, batches: int, batch_size: int, mu: float, L: float
     with np.errstate(over="ignore"):
         for t, (r, added) in enumerate(zip(rho.tolist(), (2 * eta * G / batch_size).tolist(), strict=True)):
             value[t + 1] = r * value[t] + added * expands[t]
-    return Trace.of(np.arange(len(eta) + 1) / m, value, chosen, ["start"] + ["update"] * len(eta), eta, rho, m)
+    return Trace.build(np.arange(len(eta) + 1) / m, value, chosen, ["start"] + ["update"] * len(eta), eta, rho, m)
 
 
 def logistic_diameter(radius: float) -> float:

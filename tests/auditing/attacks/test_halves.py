@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> KeptModels:
 
 
 def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
-    return np.concatenate([models for _, _, models in train_models(Halves.of(spec), [(role, count)], store)])
+    return np.concatenate([models for _, _, models in train_models(Halves.make(spec), [(role, count)], store)])
 
 
 def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,14 +35,14 @@ def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatc
 
         version.engine_version.cache_clear()
         monkeypatch.setattr(version, "content_hash", changed)
-        return Halves.of(SPEC).key(SHADOW, range(BLOCK))
+        return Halves.make(SPEC).key(SHADOW, range(BLOCK))
 
-    assert keyed(b"") == Halves.of(SPEC).key(SHADOW, range(BLOCK)) != keyed(b"# another line")
+    assert keyed(b"") == Halves.make(SPEC).key(SHADOW, range(BLOCK)) != keyed(b"# another line")
     version.engine_version.cache_clear()
 
 
 def test_halves_are_uniform_and_have_one_size() -> None:
-    halves = Halves.of(SPEC)
+    halves = Halves.make(SPEC)
     member = halves.member(SHADOW, 2000, np.arange(halves.problem.n))
     assert (member.sum(axis=1) == halves.size).all()
     assert chisquare(member.sum(axis=0)).pvalue > 0.001
@@ -50,7 +50,7 @@ def test_halves_are_uniform_and_have_one_size() -> None:
 
 def test_targets_share_no_randomness_with_shadows() -> None:
     """Neither halves nor noise: membership of a row in a target says nothing about the shadow model of the same number."""
-    halves = Halves.of(SPEC)
+    halves = Halves.make(SPEC)
     everybody = np.arange(halves.problem.n)
     shadow, target = (halves.member(role, 400, everybody) for role in (SHADOW, TARGET))
     assert abs(np.corrcoef(shadow.ravel(), target.ravel())[0, 1]) < 4 / np.sqrt(shadow.size)
@@ -62,14 +62,14 @@ def test_targets_share_no_randomness_with_shadows() -> None:
 
 
 def test_a_model_of_a_half_is_what_the_mechanism_trains_on_those_rows() -> None:
-    halves = Halves.of(replace(SPEC, mechanism="non-private", params={}))
+    halves = Halves.make(replace(SPEC, mechanism="non-private", params={}))
     models = all_models(halves.spec, 3)
     for k in range(3):
         problem = halves.half(SHADOW, k)
         assert problem.n == halves.problem.n // 2 == halves.setting.n
         gradient = problem.model.sum_gradient(models[k][None], problem.rows)[0] / problem.n + problem.lam * models[k]
         assert np.abs(gradient).max() < 1e-8
-    private = Halves.of(SPEC)
+    private = Halves.make(SPEC)
     assert private.calibration.noise_scale == pytest.approx(
         2 * SPEC.build().calibrate(setup_for(SPEC).problem.setting, dpviz.resolve(SPEC).budget).noise_scale
     )
