@@ -1,6 +1,7 @@
 """The answers of the trade-off page: which of all methods is best at an ε, and which ε a wanted value needs."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -43,7 +44,7 @@ def headline(view: running.View, measured: Measured) -> None:
     panels.headline(
         words.best_method(names, value, view.spec.epsilon, floor, measure, len(methods), over), _wanted(view, top), of=view.spec
     )
-    _beside(view, measured)
+    _compare_with_a(view, methods)
 
 
 def _wanted(view: running.View, top: float) -> str:
@@ -101,13 +102,13 @@ def no_value(view: running.View, table: pd.DataFrame) -> bool:
     return math.isnan(view.baselines(table)[0])
 
 
-def _beside(view: running.View, measured: Measured) -> None:
+def _compare_with_a(view: running.View, methods: Sequence[ranking.Line]) -> None:
     """The difference of the best proved method from run A, in words."""
     a, measure = view.overlay, view.choices.metric
     if a is None or a.cost.metric.id != measure.id:
         return
     message = f"A is {words.title(a.spec)}: {words.metric_value(measure, a.cost.mean)}."
-    first = next(iter(ranking.ranked(ranking.lines(measured, measure), measure)), None)
+    first = next(iter(ranking.ranked(methods, measure)), None)
     if first is not None:
         change = pinned.difference_from(measure, first.mean, a.cost.mean)
         message += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
