@@ -81,7 +81,8 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
         "privacy losses. It holds where the settings of each release were fixed without looking at the outcomes of earlier ones "
         "(else: Rogers et al. 2016; Whitehouse et al. 2023), for one table and one neighbouring relation."
     )
-    st.code("dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml", language="shell")
+    commands = "dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml"
+    st.code(commands, language="shell", wrap_lines=True)
 
 
 def sentence(held: Contents, total: Total, limit: Budget | None) -> str:

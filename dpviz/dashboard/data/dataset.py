@@ -168,7 +168,8 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
             st.markdown(
                 f"To have it in the list of datasets, put the file into the data folder, with this beside it as {stem}.toml:"
             )
-            st.code(document(decide_spec(held.table.frame, held.spec, dataset), held.table.found), language="toml")
+            beside = document(decide_spec(held.table.frame, held.spec, dataset), held.table.found)
+            st.code(beside, language="toml", wrap_lines=True)
 
 
 def ranges(dataset: Dataset, theme: Theme) -> None:

@@ -15,6 +15,8 @@ from dpviz.common import memory, threads
 from dpviz.dashboard.jobs.job import Job, State
 
 KEPT = 64  # jobs in memory that are over
+SHORT = max(1, threads.processors() // 2)  # threads for short work, and for long work at least two
+LONG = max(2, SHORT)
 THREADS = "dpviz-job"  # the beginning of their names
 
 
@@ -25,8 +27,7 @@ class Pool:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job[Any]] = {}
         self._known: WeakSet[Job[Any]] = WeakSet()  # also those that are forgotten here and held by a session
-        half = max(1, threads.processors() // 2)
-        self._long, self._short = ThreadPoolExecutor(max(2, half), THREADS), ThreadPoolExecutor(half, THREADS)
+        self._long, self._short = ThreadPoolExecutor(LONG, THREADS), ThreadPoolExecutor(SHORT, THREADS)
         memory.register(self)
 
     def find(self, key: str) -> Job[Any] | None:
