@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 120.0  # seconds after which a server that does not answer counts as lost
-GONE = 110.0  # seconds in which everything of people who left has to be gone: a session is closed after 100
 LOADED = 15.0  # seconds in which a server has loaded what a class uses, without a session
 ROOT = Path(__file__).resolve().parents[1]
 

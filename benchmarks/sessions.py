@@ -1,6 +1,6 @@
-"""Many people at one server: how long each of them waits for a page, and what is left when all have gone.
+"""Many people at one server: how long each of them waits for a page.
 
-    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8] [--processes 1] [--nginx] [--leave]
+    python -m benchmarks.sessions [--people 30] [--minutes 3] [--seed 0] [--thinks 8] [--processes 1] [--nginx]
 
 Starts the app, and speaks to it as a browser does, over Streamlit's socket: every person opens a page, thinks a few seconds,
 moves ε or another control through the address, opens other pages, and comes back after a cut connection. Parts of a page that
@@ -10,8 +10,7 @@ people who use the slowest methods on 10,000 rows, and `--thinks` the seconds on
 prints the median, the 95th percentile and the longest wait by kind, every wait above 10 s with its address, errors shown on
 pages, processor time for each change, the files and threads of the server before and after, and which of the targets for a class
 were reached. `--processes` starts several with one cache; each person stays with one of them, and `--nginx` puts nginx with
-`deploy/nginx.conf` in front. `--leave` waits 110 seconds more, in which all that people left has to go, and compares with the
-servers before any session, 15 seconds after their start.
+`deploy/nginx.conf` in front.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-from benchmarks.servers import GONE, LOADED, Server, nginx
+from benchmarks.servers import LOADED, Server, nginx
 
 FAST = ("output-gaussian", "amp", "dp-gd", "objective-tight", "cms-output")
 SLOW = ("dp-agd", "renyi-filter", "bassily-sgd")
@@ -44,8 +43,8 @@ PAGES = ("Person", "Trade-off", "Accounting", "Sensitivity", "Data", "Guarantees
 SENTENCE = re.compile(r" at ε\xa0\\=\xa0(\d+\.?\d*)")  # the answer of a first page
 LONG = 10.0  # seconds above which a wait is printed by itself
 PATIENCE = 120.0  # seconds after which a page counts as lost
-CLASS, LATE, CROWD, WORST = 30, 1.0, 3.0, 8.0  # seconds for 95 % of waits, up to a class and above it; the longest above it
-MOST, BACK = 1536, 150  # megabytes of all processes at most, and above the start when all have left
+CLASS, LATE, CROWD = 30, 1.0, 3.0  # seconds for 95 % of waits, up to a class and above it
+MOST = 1536  # megabytes of all processes at most
 
 
 @dataclass
@@ -267,28 +266,25 @@ def report(waits: Waits) -> None:
         print(f"  {error}")
 
 
-def targets(people: int, waits: Waits, peak: int, grown: int | None) -> None:
+def targets(people: int, waits: Waits, peak: int) -> None:
     """The targets for a class that were reached.
 
     Args:
         peak: megabytes of all processes at most.
-        grown: megabytes of all processes above the start when all have left; None where that was not awaited.
     """
     every = [s for seconds in waits.seconds.values() for s in seconds]
-    late, crowd = float(np.quantile(every, 0.95)), people > CLASS
-    rows = [("95 % of waits, s", late, CROWD if crowd else LATE)]
-    rows += [("longest wait, s", max(every), WORST)] if crowd else []
+    late, most = float(np.quantile(every, 0.95)), CROWD if people > CLASS else LATE
+    rows = [("95 % of waits, s", late, most)]
     rows += [("errors", len(waits.errors), 0), ("cut connections that lost their session", waits.cuts - waits.kept, 0)]
-    rows += [("megabytes at most", peak, MOST)] + ([] if grown is None else [("megabytes above the start", grown, BACK)])
-    for name, value, most in rows:
-        print(f"{name:45}{value:8.4g} of at most {most:g}: {'reached' if value <= most else 'NOT REACHED'}")
+    rows += [("megabytes at most", peak, MOST)]
+    for name, value, limit in rows:
+        print(f"{name:45}{value:8.4g} of at most {limit:g}: {'reached' if value <= limit else 'NOT REACHED'}")
 
 
 def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addresses: Sequence[str]) -> None:
     """Measures and prints."""
     time.sleep(LOADED)
-    start = [server.counted() for server in servers]
-    print(f"before any session: {start}", flush=True)
+    print(f"before any session: {[server.counted() for server in servers]}", flush=True)
     before = sum(server.processor_seconds() for server in servers)
     waits = asyncio.run(visit(addresses, given.people, 60 * given.minutes, given.seed, given.slow, given.thinks))
     report(waits)
@@ -296,17 +292,11 @@ def main(given: argparse.Namespace, work: Path, servers: Sequence[Server], addre
     took, changes = sum(server.processor_seconds() for server in servers) - before, sum(map(len, waits.seconds.values()))
     print(f"{took:.0f} s of processor time for {changes} changes: {took / changes:.3f} s each, with background work")
     print(f"at the end: {[server.counted() for server in servers]}", flush=True)
-    end = []
-    if given.leave:
-        time.sleep(GONE)
-        end = [server.counted() for server in servers]
-        print(f"after all had left: {end}")
     _, *tracebacks = "".join(path.read_text(errors="replace") for path in work.glob("log*")).split("Traceback")
     print(f"the logs have {len(tracebacks)} tracebacks")
     for text in tracebacks[:3]:
         print(f"  Traceback{text[-1500:]}")
-    grown = sum(one["megabytes"] for one in end) - sum(one["megabytes"] for one in start) if end else None
-    targets(given.people, waits, peak, grown)
+    targets(given.people, waits, peak)
 
 
 if __name__ == "__main__":
@@ -315,7 +305,6 @@ if __name__ == "__main__":
         parser.add_argument(f"--{option}", type=int, default=default)
     for option, value in (("minutes", 3.0), ("slow", 0.2), ("thinks", 8.0)):
         parser.add_argument(f"--{option}", type=float, default=value)
-    parser.add_argument("--leave", action="store_true")
     parser.add_argument("--nginx", action="store_true")
     given = parser.parse_args()
     with ExitStack() as held:

@@ -109,6 +109,11 @@ def test_a_browser_gets_a_secret_and_the_app_is_told_of_it() -> None:
     assert "set-cookie" not in second
 
 
+def test_what_the_server_holds_is_not_told() -> None:
+    for path, answer in (("/_stcore/metrics", 404), ("/dpviz/_stcore/metrics", 404), ("/_stcore/health", 200)):
+        assert ask("http", HERE, path, host="localhost")[0] == answer, path
+
+
 def test_files_are_taken_for_the_browsers_own_session_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_visits", {"a": session._Visit("a", "hers", "secret")})
 

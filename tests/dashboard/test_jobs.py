@@ -19,8 +19,8 @@ from dpviz.experiments.sweeps.sweep import SweepSpec
 @pytest.fixture
 def several(slow: Slow, pool: jobs.Pool) -> list[Job]:
     """Two more long jobs than there are threads for."""
-    made = [start(pool, str(k)) for k in range(jobs.LONG + 2)]
-    until(lambda: [job.state for job in made].count(State.RUNNING) == jobs.LONG)
+    made = [start(pool, str(k)) for k in range(jobs.WIDTH + 2)]
+    until(lambda: [job.state for job in made].count(State.RUNNING) == jobs.WIDTH)
     return made
 
 

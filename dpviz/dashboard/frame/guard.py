@@ -103,6 +103,8 @@ class Guard:
         socket_of_nobody = origin is None and connection.scope["type"] == "websocket"  # browsers always send an origin with it
         if socket_of_nobody or (origin is not None and origin.lower().partition("://")[2] != host.lower()):
             return PlainTextResponse("This page is for its own site only.", 403)
+        if connection.scope["path"].endswith("/_stcore/metrics"):
+            return PlainTextResponse("What this server holds is not told.", 404)
         upload = _UPLOAD.search(connection.scope["path"])
         if upload is not None and connection.scope.get("method") in ("PUT", "DELETE"):
             if demo():

@@ -15,8 +15,7 @@ from dpviz.common import memory, threads
 from dpviz.dashboard.jobs.job import Job, State
 
 KEPT = 64  # jobs in memory that are over
-SHORT = max(1, threads.processors() // 2)  # threads for short work, and for long work at least two
-LONG = max(2, SHORT)
+WIDTH = max(1, threads.processors() // 2)  # threads for short work, and as many for long work
 THREADS = "dpviz-job"  # the beginning of their names
 
 
@@ -27,7 +26,7 @@ class Pool:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job[Any]] = {}
         self._known: WeakSet[Job[Any]] = WeakSet()  # also those that are forgotten here and held by a session
-        self._long, self._short = ThreadPoolExecutor(LONG, THREADS), ThreadPoolExecutor(SHORT, THREADS)
+        self._long, self._short = (ThreadPoolExecutor(WIDTH, THREADS) for _ in range(2))
         memory.register(self)
 
     def find(self, key: str) -> Job[Any] | None:
