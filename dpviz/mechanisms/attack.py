@@ -108,17 +108,18 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     mu = calibration.mu
     if mu is not None:
         bounded(total_variation(mu), GAUSSIAN, partial(gaussian_detections, mu))
-    relation, event = calibration.neighbouring, None
-    # what removing a row changes in preparations is not known
-    if isinstance(mechanism, DeclaresEvent) and (relation is Neighbouring.REPLACE_ONE or not calibration.preparation_mu):
+    relation, event, pure = calibration.neighbouring, None, calibration.preparation_epsilon
+    # what removing a row changes in preparations is known for those with delta = 0 only
+    if isinstance(mechanism, DeclaresEvent) and (relation is Neighbouring.REPLACE_ONE or pure or not calibration.preparation_mu):
         event = protection.released_event(mechanism, setting, calibration)
-    prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
     if event is not None:
+        prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
+        own = event.events[-1] if prepared and isinstance(event, Composed) else event
+        pure, gaussian = (pure, 0.0 if pure else calibration.preparation_mu) if prepared else (0.0, 0.0)
         # total variations of preparations and of what follows add up
-        parts = event.events if prepared and isinstance(event, Composed) else (event,)
-        distance = min(1.0, sum(curves.advantage(part, relation) for part in parts))
-        whole = isinstance(mechanism, ReleasesGaussians) and not prepared
-        reached = partial(curves.detections, event, relation=relation) if whole else partial(np.add, distance)
+        distance = min(1.0, total_variation(gaussian) + curves.advantage(own, relation, pure))
+        whole = isinstance(mechanism, ReleasesGaussians) and not gaussian
+        reached = partial(curves.detections, own, relation=relation, pure=pure) if whole else partial(np.add, distance)
         bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
     if isinstance(mechanism, BoundsDistance):
         distance = protection.distance(mechanism, setting, calibration)

@@ -8,6 +8,7 @@ from support import mostly_long
 
 import dpviz
 from dpviz.experiments.run.setup import calibration_of, setting_of
+from dpviz.mechanisms import protection
 from dpviz.mechanisms.attack import ALONE, DISTANCE, GAUSSIAN, Attack, allowed_accuracy, comparable_bounds, strongest_attack
 from dpviz.privacy.budget import Budget, attack_accuracy, corner, trade_off
 
@@ -83,6 +84,22 @@ def test_detections_at_a_rate_of_false_alarms_are_those_of_the_trade_off() -> No
     for alarms in (0.0, 0.05, 0.3, 1.0):
         expected = 1 - trade_off(Budget(1.0, 1e-5), np.array([alarms]))[0]
         assert attack.detections_at(alarms) == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
+def test_a_choice_that_was_paid_for_shifts_the_curve_of_batches_by_its_epsilon(relation: str) -> None:
+    """The choice of row scaling; (e, delta) of batches is (e + epsilon of the choice, delta) of both."""
+    spec = dpviz.RunSpec("breast-cancer", mechanism="dp-sgd", epsilon=1.5, params={"relation": relation})
+    cal, setting = calibration_of(spec), setting_of(spec)
+    assert cal.preparation_epsilon > 0, "the control: something was paid for"
+    found = strongest_attack(spec.build(), setting, cal)
+    own = strongest_attack(spec.build(), *protection.method_part(setting, cal))
+    alarms = np.linspace(0.001, 0.6, 40)
+    pair = np.exp(cal.preparation_epsilon) * own.reached(alarms)  # a test of both, after the best outcome of the choice
+    assert (found.reached(alarms) <= pair + 1e-9).all()
+    assert (found.reached(alarms) > own.reached(alarms)).all()
+    assert own.accuracy < found.accuracy < own.accuracy + np.tanh(cal.preparation_epsilon / 2)
+    assert found.accuracy < attack_accuracy(Budget(1.5, 1e-5)) - 0.05, "far below (ε, δ) alone"
 
 
 def test_two_bounds_are_compared_in_one_kind() -> None:

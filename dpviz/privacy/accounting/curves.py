@@ -58,7 +58,7 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
     return float(orders[k]), float(values[k])
 
 
-def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> float:
+def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE, pure: float = 0.0) -> float:
     """The most by which detections can exceed false alarms, in [0, 1], by the tightest proof under a neighbouring relation.
 
     A total variation distance: exact for one sensitivity and full batches. Otherwise that of (epsilon, delta(epsilon)) at
@@ -66,40 +66,48 @@ def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -
     the many of `detections`, whose curve has its largest distance there. Releases of several kinds: by the Rényi divergence
     near order 1, of a removal, of a replacement or of two hops. Shuffled reports: by the report alone, from which the others
     follow.
+
+    Args:
+        pure: as for `detections`.
     """
     if isinstance(event, Shuffled):
-        return advantage(event.event, relation)
+        return advantage(event.event, relation, pure)
     steps, method = steps_of(event), tightest(event, relation)
     if len(steps) > 1:
         # a Rényi divergence grows with its order and is the Kullback-Leibler divergence at 1
         one_hop = distance_by_divergence(float(curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)).min()))
-        if relation is Neighbouring.ADD_REMOVE:
-            return one_hop
-        return min(1.0, 2 * one_hop, distance_by_divergence(float(curve_of_replacement(steps, method).min())))
+        if relation is not Neighbouring.ADD_REMOVE:
+            one_hop = min(2 * one_hop, distance_by_divergence(float(curve_of_replacement(steps, method).min())))
+        return min(1.0, one_hop + math.tanh(pure / 2))  # total variations add up
     step = steps[0]
-    if isinstance(step.event, Gaussian) and step.sampling == "full":
+    if isinstance(step.event, Gaussian) and step.sampling == "full" and not pure:
         return total_variation(math.sqrt(step.count) * full_release_mu(step.event, method))
 
     def by(e: float) -> float:
-        return min(1.0, math.tanh(e / 2) + 2 * math.exp(log_delta(event, method, e)) / (1 + math.exp(e)))
+        return min(1.0, math.tanh((e + pure) / 2) + 2 * math.exp(log_delta(event, method, e)) / (1 + math.exp(e + pure)))
 
     most = by(_NEAR_ZERO)
     # at low rates PLD is loose near 0, and a larger epsilon says more
     return min(most, by(most / 4)) if step.rate < _LOW_RATE else most
 
 
-def detections(event: Event, false_alarms: Floats, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> Floats:
+def detections(
+    event: Event, false_alarms: Floats, relation: Neighbouring = Neighbouring.REPLACE_ONE, pure: float = 0.0
+) -> Floats:
     """The most that any attacker can detect at each rate of false alarms, 1 - f, by the tightest proof under a relation.
 
     Exact for one sensitivity and full batches (Dong, Roth, Su 2022, Theorem 2.7), otherwise from delta(eps) at many eps, the
     larger one of both directions of a pair: every single one bounds the attacker, whichever of the two runs is tested against
     the other (Dong, Roth, Su 2022, Proposition 2.13), so a grid errs in the attacker's favour.
+
+    Args:
+        pure: epsilon of releases beside the event with delta = 0, which adds to each epsilon (Dwork, Roth 2014, Theorem 3.16).
     """
     a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event, relation)
-    if isinstance(step.event, Gaussian) and step.sampling == "full":
+    if isinstance(step.event, Gaussian) and step.sampling == "full" and not pure:
         return gaussian_detections(math.sqrt(step.count) * full_release_mu(step.event, method), a)
     missed = np.zeros_like(a)
-    for e, d in _profile(event, method):
+    for e, d in ((pure + own, d) for own, d in _profile(event, method)):
         missed = np.maximum(missed, np.maximum(1 - d - np.exp(e) * a, np.exp(-e) * (1 - d - a)))
     return 1 - missed
 
