@@ -34,7 +34,7 @@ def option_of(field: str) -> str:
     >>> option_of("round_range"), option_of("epsilon")
     ('--round-range', 'epsilon')
     """
-    return f"--{field.replace('_', '-')}" if field in (*_GIVEN, "public_n") else field
+    return f"--{field.replace('_', '-')}" if field in (*_GIVEN, "public_n", "out", "scheduler", "write_toml") else field
 
 
 def add(parser: Parser, group: argparse._ActionsContainer | None = None) -> None:

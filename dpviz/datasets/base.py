@@ -53,12 +53,9 @@ class Label:
 
     @property
     def sentence(self) -> str:
-        """All of it in words, with the option that changes a guess."""
-        column: str = (
-            f" (guessed, as the last column: {self.why}; --target NAME names another)" if "column" in self.guessed else ""
-        )
-        positive = " (guessed, as the second in alphabetical order; --positive VALUE names another)"
-        positive = positive if "class" in self.guessed else ""
+        """All of it in words, with what was guessed."""
+        column = f" (guessed, as the last column: {self.why})" if "column" in self.guessed else ""
+        positive = " (guessed, as the second in alphabetical order)" if "class" in self.guessed else ""
         return f"{self.column}{column}; +1 is {self.positive}{positive}, -1 is {self.negative}"
 
 

@@ -62,7 +62,7 @@ def undeclared_columns(dataset: Dataset, every: bool = False) -> tuple[list[str]
     chosen = [name for name in read if name not in kinds]
     if chosen:
         cause = f"{', '.join(chosen[:3])} were left out because of their values"
-        raise InvalidInput("columns", f"{cause}, which private ranges cannot mend", "Name the features with columns (--columns).")
+        raise InvalidInput("columns", f"{cause}, which private ranges cannot mend", "Name the features yourself.")
     return [n for n, kind in kinds.items() if kind == NUMBER], [n for n, kind in kinds.items() if kind != NUMBER]
 
 

@@ -106,7 +106,7 @@ class Release:
         try:
             files.write_folder(folder, self.files())
         except OSError as error:
-            raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+            raise InvalidInput("out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
 
 
 def check_place(folder: Path) -> None:
@@ -120,14 +120,14 @@ def check_place(folder: Path) -> None:
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise InvalidInput("--out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
+        raise InvalidInput("out", f"cannot be written: {error.strerror}", "Name a folder that can be written.") from error
     else:
-        raise InvalidInput("--out", f"{str(folder)!r} is there already", "Name a new folder; a release is not overwritten.")
+        raise InvalidInput("out", f"{str(folder)!r} is there already", "Name a new folder; a release is not overwritten.")
     above = folder.absolute().parent
     if not os.path.isdir(above):
-        raise InvalidInput("--out", f"the folder {str(above)!r} is not there", "Make it first, or name one that is there.")
+        raise InvalidInput("out", f"the folder {str(above)!r} is not there", "Make it first, or name one that is there.")
     if not os.access(above, os.W_OK | os.X_OK):
-        raise InvalidInput("--out", f"{str(above)!r} cannot be written", "Name a folder that can be written.")
+        raise InvalidInput("out", f"{str(above)!r} cannot be written", "Name a folder that can be written.")
 
 
 P = ParamSpec("P")
@@ -243,7 +243,7 @@ def _without_n(spec: RunSpec, n: int, all_rows: bool) -> RunSpec:
     """The run whose automatic delta and lambda follow from a public number `n` and not from the number of rows."""
     if not all_rows:
         cause = "needs all rows: which of them are in a part depends on their number, which add-remove makes private"
-        raise InvalidInput("public_n", cause, "Train on all rows (--all-rows).")
+        raise InvalidInput("public_n", cause, "Train on all rows, not on 80 % of them.")
     if spec.row_scaling == AUTOMATIC:  # whose choice is for the number of rows
         spec = replace(spec, row_scaling=load_dataset(spec.dataset).automatic_scaling)
     dataset, budget = dataset_of(resolve(spec).spec), row_budget(spec.epsilon, spec.delta, n)
@@ -290,14 +290,14 @@ def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
         )
         fix: str = (
             f"Declare them where they are public knowledge, here with round ranges: {declarations(dataset)}. Or find them "
-            "privately (--private-ranges), or allow it with --ranges-from-data."
+            "privately, or allow a release with ranges from the rows."
         )
         raise InvalidInput("ranges", cause, fix)
     return dataset.encoder
 
 
 def _require_proof(cal: Calibration, asked: Budget) -> None:
-    switch = "Choose a method with a proof, or allow it with --i-know-this-is-not-proved."
+    switch = "Choose a method with a proof, or say that you know that this one is not proved."
     if cal.proved_budget is None:
         message = "no privacy is promised at all" if cal.status is Status.NONE else f"{cal.claimed_budget} is only claimed"
         raise InvalidInput("mechanism", f"this model's guarantee has no proof: {message}", switch)

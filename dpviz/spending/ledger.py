@@ -222,7 +222,7 @@ class Contents:
             raise InvalidInput("ledger", cause, f"Choose a method with a guarantee for {self.relation.value}, or another ledger.")
         if self.unit != "row" and not entry.person_rows:
             cause = f"this release is about one row, and the ledger counts what one {self.unit} of {self.table!r} spends"
-            raise InvalidInput("ledger", cause, "Name the column of the person (--person), or a ledger whose unit is a row.")
+            raise InvalidInput("ledger", cause, "Name the column of the person, or a ledger whose unit is a row.")
         if entry.status is Status.NONE:
             cause = "this release has no privacy guarantee, which no limit allows"
             raise InvalidInput("ledger", cause, "Choose a method with a guarantee, or release it without the ledger and say so.")

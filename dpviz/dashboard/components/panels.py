@@ -4,12 +4,23 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import folds, recorder
-from dpviz.dashboard.components.on_page import control_label, page_message
 from dpviz.experiments.run.settings import SETTINGS
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.reporting import words
 
+#: labels of the controls that say how a table is read, by field
+LABELS = {
+    "delimiter": "Columns are separated by",
+    "encoding": "The text is in",
+    "header": "The first line holds",
+    "missing": "Missing values",
+    "person": "Person (whose row it is)",
+    "person_rows": "Rows of one person, at most",
+    "positive": "Values that count as +1",
+    "sheet": "Sheet of a workbook",
+    "target": "Label",
+}
 #: key of the address that says for which lesson a page was opened
 TASK = "task"
 
@@ -34,7 +45,7 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
 def failure(cause: str, fix: str) -> None:
     """The panel in place of a picture that could not be made."""
     st.error(
-        f"**This could not be computed**: {words.markdown(page_message(cause))}. {words.markdown(page_message(fix))}", icon="⛔"
+        f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔"
     )
 
 
@@ -42,8 +53,8 @@ def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None
     """Field, cause and fix of what was wrong with an input, and what becomes of the page."""
     method = list_mechanisms().get(st.session_state.get("mechanism", ""))
     knobs = SETTINGS | ({} if method is None else dict(method.knobs()))
-    name = knobs[error.field].label if error.field in knobs else control_label(error.field)
-    field, cause, fix = (words.markdown(page_message(part, name)) for part in (name, error.cause, error.fix))
+    name = knobs[error.field].label if error.field in knobs else LABELS.get(error.field, error.field)
+    field, cause, fix = (words.markdown(part) for part in (name, error.cause, error.fix))
     message = f"**{field}**: {cause}. {fix} {then}".rstrip()
     if grave:
         st.error(message, icon="⛔")

@@ -7,7 +7,6 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, repeat, tables
-from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.frame import session, sidebar
 from dpviz.dashboard.jobs import tasks
@@ -133,14 +132,14 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
         st.warning(f"Read from the rows, which ε does not cover: {words.markdown(some)}.", icon="⚠️")
     held = session.held_uploads().get(dataset.name)
     if dataset.label is not None:
-        st.markdown(f"**Label**: {words.markdown(page_message(dataset.label.sentence))}.")
+        st.markdown(f"**Label**: {words.markdown(dataset.label.sentence)}.")
     for remark in dataset.remarks:
-        panels.warning(page_message(remark))
+        panels.warning(remark)
     for note in dataset.notes:
-        st.markdown(f"- {words.markdown(page_message(note))}")
+        st.markdown(f"- {words.markdown(note)}")
     if dataset.lost:
         st.markdown(f"**Not trained on** ({len(dataset.lost):,}): rows, columns and values left out, and rows that were clipped.")
-        st.markdown("\n".join(f"- {words.markdown(page_message(one.sentence))}" for one in dataset.lost))
+        st.markdown("\n".join(f"- {words.markdown(one.sentence)}" for one in dataset.lost))
     with st.expander("How is this computed?"):
         st.latex(
             r"x_{ij} \leftarrow \frac{x_{ij} - \min_j}{\max_j - \min_j},\qquad x_i \leftarrow "

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.persons import MOST_ROWS
+from dpviz.dashboard.components import panels
 from dpviz.datasets.table.columns import is_identifier
 from dpviz.datasets.table.spec import TableSpec
 
@@ -18,7 +19,7 @@ def with_person(declared: TableSpec, frame: pd.DataFrame) -> TableSpec:
     names = [str(name) for name in frame if name != declared.target]
     repeated = [name for name in names if is_identifier(frame[name]) and frame[name].nunique() < frame[name].count()]
     chosen = columns[0].selectbox(
-        "Person (whose row it is)",
+        panels.LABELS["person"],
         [_EACH, *names],
         index=1 + names.index(repeated[0]) if repeated else 0,
         key="dpviz.person",
@@ -33,7 +34,7 @@ def with_person(declared: TableSpec, frame: pd.DataFrame) -> TableSpec:
     kept = "; ".join(f"at most {k}: {counts.clip(upper=k).sum():,} rows" for k in (1, 2, 5))
     st.caption(f"{len(counts):,} persons, the largest with {counts.max():,} rows. Kept of each person: {kept}.")
     most = columns[1].number_input(
-        "Rows of one person, at most",
+        panels.LABELS["person_rows"],
         1,
         MOST_ROWS,
         1,

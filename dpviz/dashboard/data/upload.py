@@ -11,7 +11,6 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels, tables
-from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
 from dpviz.dashboard.data.person_column import with_person
 from dpviz.dashboard.data.settings import FIRST
@@ -41,7 +40,7 @@ _SHOWN = (
     *("use", "column", "kind", "rows with gaps", "round range", "it clips", "round", "low", "high", "categories"),
     *("words for gaps", "gap value"),
 )
-_HEADERS = {"find out": None, "names": True, "data": False, "names on line 2": SECOND}
+_HEADERS = {"automatic": None, "names": True, "data": False, "names on line 2": SECOND}
 _FEW = 20
 
 
@@ -72,12 +71,12 @@ def _upload(limits: Limits) -> None:
         max_upload_size=limits.megabytes,  # what Streamlit takes is what the reader takes, so that one variable sets both
     )
     columns = st.expander("Reading options").columns(4)
-    header = columns[0].radio("The first line holds", list(_HEADERS), horizontal=True, key="dpviz.header")
-    delimiters = {"find out": None} | {word: sign for sign, word in DELIMITERS.items()}
-    delimiter = columns[1].selectbox("Columns are separated by", list(delimiters), key="dpviz.delimiter")
-    encodings: dict[str, str | None] = {"find out": None} | {word: sign for sign, word in ENCODINGS.items()}
-    encoding = columns[2].selectbox("The text is in", list(encodings), key="dpviz.encoding")
-    sheet = columns[3].text_input("Sheet of a workbook", placeholder="the first", key="dpviz.sheet").strip()
+    header = columns[0].radio(panels.LABELS["header"], list(_HEADERS), horizontal=True, key="dpviz.header")
+    delimiters = {"automatic": None} | {word: sign for sign, word in DELIMITERS.items()}
+    delimiter = columns[1].selectbox(panels.LABELS["delimiter"], list(delimiters), key="dpviz.delimiter")
+    encodings: dict[str, str | None] = {"automatic": None} | {word: sign for sign, word in ENCODINGS.items()}
+    encoding = columns[2].selectbox(panels.LABELS["encoding"], list(encodings), key="dpviz.encoding")
+    sheet = columns[3].text_input(panels.LABELS["sheet"], placeholder="the first", key="dpviz.sheet").strip()
     if file is None:
         st.session_state.pop(_REFUSED, None)
         return
@@ -135,7 +134,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
     st.markdown(f"**{words.markdown(title)}**: {_counted(len(table.frame), 'row')}, {_counted(len(names), 'column')}.")
     for note in table.notes:
-        panels.note(page_message(note))
+        panels.note(note)
     form, beside = st.columns(2, gap="large")
     with beside:
         panels.privacy_warning("The first rows as read.")
@@ -205,7 +204,7 @@ def _label(table: Table, names: Sequence[str]) -> str | None:
     """The column that is predicted; None until it is chosen, or certain because it alone has two values."""
     found = _once(_TWO_VALUED, table, TableSpec(""), lambda: [name for name in names if table.frame[name].nunique() == 2])
     certain = names.index(found[0]) if len(found) == 1 else None
-    target = st.selectbox("Label", names, index=certain, placeholder="What do you want to predict?", key="dpviz.target")
+    target = st.selectbox(panels.LABELS["target"], names, index=certain, placeholder="What do you want to predict?", key="dpviz.target")
     if [target] == found:
         st.caption("Guessed: no other column has two values.")
     return target
@@ -260,9 +259,9 @@ def _use(made: Upload) -> None:
 def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
     """The words for missing values: those that a person named, and the answers about words that may be gaps or values."""
     typed = st.text_input(
-        "Words that are gaps",
+        panels.LABELS["missing"],
         key="dpviz.missing",
-        placeholder="found by rule",
+        placeholder="automatic",
         help=f"Words or numbers, separated by {SEPARATOR}, that are gaps in all columns, such as -9; no others are then. "
         f"For one column, name them below. By rule, these are: {', '.join(MISSING)}; the last three only where they are few.",
     )
@@ -299,10 +298,9 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
     except InvalidInput:  # said when it is made
         return
     for note in looked.notes:
-        about, of_a_word, _ = note.rpartition("If it is a gap, say so: ")  # whose question stands above
-        panels.note(f"{page_message(about)}If it is a gap, answer “a gap” above." if of_a_word else page_message(note))
+        panels.note(note)
     for remark in looked.remarks:
-        panels.warning(page_message(remark))
+        panels.warning(remark)
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, declared: TableSpec) -> None:
@@ -340,7 +338,7 @@ def _positive(series: pd.Series) -> tuple[tuple[str, ...], float | None]:
     options = list(counts)[:200]
     default = sorted(counts)[1:2] if len(counts) == 2 else []
     chosen = st.multiselect(
-        "Values that count as +1",
+        panels.LABELS["positive"],
         options,
         default=default,
         key=f"dpviz.positive.{series.name}",

@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.components import panels, recorder
-from dpviz.dashboard.components.on_page import page_message
 from dpviz.dashboard.components.panels import TASK
 from dpviz.dashboard.frame import address, fields, links, metric, pinned, session
 from dpviz.dashboard.frame.fields import Group, RunField
@@ -118,7 +117,7 @@ class Sidebar:
                 nothing: tuple[str, ...] = ()
                 alike = fields.read_or_default(lambda: dataset_of(self.spec).alike, nothing)
                 for caution in (*cautions(self.spec.dataset), *alike):
-                    panels.warning(page_message(caution))
+                    panels.warning(caution)
             with st.container() if self._shows == "run" else unseen:
                 run["model"].draw()
                 run["mechanism"].draw()

@@ -1,7 +1,6 @@
 """One column at a time: whether it can be a feature, what its values are, and how they become numbers in [0, 1]."""
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -163,7 +162,7 @@ def gap_hint(target: str, counts: Mapping[str, int]) -> str:
     gap = next((value for value in MISSING if value in counts), None)
     if gap is None:
         return ""
-    return f" If {show(gap)} ({counts[gap]:,} rows) is a gap, name it as one: --missing {shlex.quote(f'{target}={gap}')}."
+    return f" If {show(gap)} ({counts[gap]:,} rows) is a gap in {target}, say so."
 
 
 def positives(

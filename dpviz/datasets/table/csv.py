@@ -280,11 +280,7 @@ def _names_on_second_line(head: Sequence[Row], notes: list[str]) -> bool:
         notes.append(f"The names are on line 2; line 1 ({', '.join(first[1:4])}, ...), which numbers the columns, was skipped.")
         return True
     cause = f"the first two lines both look like names ({show(first[1])}, then {show(second[1])}), above columns of numbers"
-    fix: str = (
-        "Remove one of them, or say that the second holds the names: --header second, header = 2 in the TOML file beside the "
-        "table, or “The first line holds” on the page Data."
-    )
-    raise InvalidInput("header", cause, fix)
+    raise InvalidInput("header", cause, "Remove one of them, or say that the second holds the names.")
 
 
 def _numbers_only(head: Sequence[Row]) -> bool:

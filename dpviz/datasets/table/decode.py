@@ -28,10 +28,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
-SAY_ENCODING: str = (
-    'Say its encoding: --encoding utf-16 on the command line, encoding = "utf-16" in the TOML file beside the table, or “The '
-    f"text is in” on the page Data. {ASK_TEXT}"
-)
+SAY_ENCODING: str = f"Say its encoding, for example utf-16. {ASK_TEXT}"
 _SAMPLE = 50_000  # bytes of lines that are not ASCII, enough to tell encodings apart
 
 

@@ -124,7 +124,7 @@ def _workbook(content: bytes, header: Header, sheet: str | None, verbatim: Seque
             chosen = check_choice("sheet", sheet, book.sheet_names)
         elif not names:
             cause = "is a workbook whose sheets with cells are hidden" if hidden else "is a workbook without cells"
-            raise InvalidInput("file", cause, "Show a sheet with a header and rows, or name it (--sheet NAME).")
+            raise InvalidInput("file", cause, "Show a sheet with a header and rows, or name it.")
         else:
             chosen = names[0]
         text = _cells(book.get_sheet_by_name(chosen), limits)
@@ -135,7 +135,7 @@ def _workbook(content: bytes, header: Header, sheet: str | None, verbatim: Seque
     notes: list[str] = [f"The sheet {show(chosen)} of the workbook was read."]
     others = [name for name in names if name != chosen]
     if others:
-        notes.append(f"Other sheets were not: {', '.join(show(name) for name in others)}. To read one of them: --sheet NAME.")
+        notes.append(f"Other sheets were not: {', '.join(show(name) for name in others)}. To read one of them, name it.")
     table = read_text(text, header=header, delimiter=",", verbatim=verbatim, limits=limits, notes=notes)
     return replace(table, found={"sheet": chosen, "header": table.found["header"]})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -55,9 +54,7 @@ def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.Data
         notes.append(
             f"{show(value)} fills more than a tenth of {places} and was read as a category. "
             "Rows with a gap are left out, unless the column has a value for gaps: a number, or a category of its own. "
-            "If it is a gap, say so: "
-            f"--missing {shlex.quote(value)}, missing = [{_quoted(value)}] in the TOML file or in Python, "
-            "or “Words that are gaps” on the page Data."
+            "If it is a gap, say so."
         )
     return pd.DataFrame(columns, index=frame.index)
 
@@ -146,7 +143,3 @@ def mark_gaps(series: pd.Series, words: Sequence[str]) -> pd.Series:
     """A column of new rows with NaN for these words, and with numbers where only they stood between numbers."""
     found = _counts(series, list(words))
     return _without(series, found, []) if found else series
-
-
-def _quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

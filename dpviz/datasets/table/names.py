@@ -14,10 +14,7 @@ Header = bool | int | None
 SECOND = 2
 MAX_NAME = 120
 UNNAMED = "unnamed column 1"
-_SAY_HEADER: str = (
-    "Say whether the first line holds names or data: --header data on the command line, header = false in the TOML file beside "
-    "the table, or “The first line holds” on the page Data."
-)
+_SAY_HEADER: str = "Say whether the first line holds names or data."
 _NO_NAMES: str = "If the first line holds data, say that there are no names; otherwise correct the name."
 
 

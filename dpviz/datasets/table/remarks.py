@@ -6,7 +6,6 @@ They read the rows and are for their owner, as the list of what was lost is; not
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -71,7 +70,7 @@ def _one_class(y: NDArray[np.float64], label_names: Sequence[str]) -> list[str]:
     rare = label_names[int((y > 0).mean() < 0.5)]
     return [
         f"Accuracy is no measure here: {rare} has {100 * (1 - share):.1f} % of the rows, so a model that never predicts it is "
-        f"right {100 * share:.1f} % of the time. Look at balanced accuracy, recall or ROC AUC (--metric)."
+        f"right {100 * share:.1f} % of the time. Look at balanced accuracy, recall or ROC AUC."
     ]
 
 
@@ -86,7 +85,7 @@ def _giveaways(used: pd.DataFrame, features: Sequence[str], y: NDArray[np.float6
             how = "" if cut is None else f", by one threshold: values up to {cut:g} against larger ones"
             messages.append(
                 f"{column} alone predicts the label in {100 * right:.1f} % of the rows{how}. If it is not known before the label "
-                f"is, it gives the label away: leave it out (--drop {shlex.quote(column)})."
+                f"is, it gives the label away: leave it out."
             )
     return messages
 
@@ -120,11 +119,11 @@ def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[
             continue
         most = int(counts.max())
         keeps = [f"at most {k} keep{'s' * (k == 1)} {int(counts.clip(upper=k).sum()):,}" for k in (1, 3) if k < most]
-        drop = f" It is also a feature; if not, leave it out: --drop {shlex.quote(column)}." if column in features else ""
+        drop = f" It is also a feature; if not, leave it out." if column in features else ""
         messages.append(
             f"Several rows have the same {column}: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
             f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε. If it names a person, ε can be for "
-            f"the person: --person {shlex.quote(column)} (of the rows, {' and '.join(keeps)}: --person-rows).{drop}"
+            f"the person: say that this column names them (of the rows, {' and '.join(keeps)}).{drop}"
         )
     return messages
 
@@ -145,7 +144,7 @@ def _codes(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -> list
             if odd and counts[level] > 1 and column not in spec.missing_in and spec.missing is None:
                 messages.append(
                     f"{counts[level]:,} of {len(used):,} values of {column} are {word(level)}, unlike the others. If that stands "
-                    f"for a gap, say so: --missing {shlex.quote(f'{column}={word(level)}')}."
+                    f"for a gap, say so."
                 )
     return messages
 
@@ -168,7 +167,7 @@ def _wide_ranges(used: pd.DataFrame, features: Sequence[str], spec: TableSpec) -
             messages.append(
                 f"{rows} the range of {column}, {values.min():g} to {values.max():g}; the others lie within {near.min():g} to "
                 f"{near.max():g}. Take the round range {low:g} to {high:g} (it clips {count_outside(values, low, high):,} "
-                f"values) (--round-range {shlex.quote(column)}), or declare one that is public."
+                "values), or declare one that is public."
             )
     return messages
 
@@ -189,7 +188,7 @@ def _losses(
         return []
     return [
         f"Gaps take {100 * share[rare]:.0f} % of the rows of {label_names[rare]}, the rarer class, and "
-        f"{100 * share[1 - rare]:.0f} % of the others: what is left is another population. Fill the gaps (--fill NAME=VALUE) or "
+        f"{100 * share[1 - rare]:.0f} % of the others: what is left is another population. Fill the gaps or "
         "leave out the column with most."
     ]
 

@@ -1,6 +1,5 @@
 """The TOML file beside a table that holds every decision about it, for a person to read, correct and keep."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,7 @@ _HEAD = """\
 #
 # `proposed` names the columns whose range or categories below were proposed from the rows. They are not public knowledge and are
 # not covered by epsilon. Take a column off that list when you have given it a range or categories that you know without these
-# rows; an option (--range, --categories) declares a column, too.
+# rows.
 
 """
 
@@ -61,16 +60,15 @@ def decide_spec(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> Table
 
 
 def declarations(dataset: Dataset) -> str:
-    """The options that declare all that was read from the rows: round ranges, and the categories."""
-    options: list[str] = []
+    """Declarations in words of all that was read from the rows: round ranges, and the categories."""
+    parts: list[str] = []
     for column in () if dataset.encoder is None else dataset.encoder.columns:
-        name = '"' + column.name.replace('"', '""') + '"' if "=" in column.name else column.name
         if column.name in dataset.looked_at and column.kind == NUMBER:
             ends = round_range(dataset.frame[column.name].to_numpy(dtype=float)) or (column.low, column.low + 1)
-            options += ["--range", f"{name}={ends[0]:.12g},{ends[1]:.12g}"]
+            parts.append(f"{column.name} = {ends[0]:.12g} to {ends[1]:.12g}")
         elif column.name in dataset.looked_at:
-            options += ["--categories", f"{name}={join_words(column.levels, '|')}"]
-    return shlex.join(options)
+            parts.append(f"{column.name} = {join_words(column.levels, '|')}")
+    return "; ".join(parts)
 
 
 def document(spec: TableSpec, found: Mapping[str, Any]) -> str:
@@ -87,5 +85,5 @@ def document(spec: TableSpec, found: Mapping[str, Any]) -> str:
     text = _HEAD + options + spec.to_toml()
     if len(text.encode()) > toml.MOST_BYTES:
         cause = f"would be larger than {toml.MOST_BYTES // 1024} KiB"
-        raise InvalidInput("--write-toml", cause, "Leave out the columns with the most categories (--drop NAME).")
+        raise InvalidInput("write_toml", cause, "Leave out the columns with the most categories.")
     return text

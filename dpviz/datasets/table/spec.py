@@ -88,7 +88,7 @@ class TableSpec:
         for key, value in made.items():
             check_text(key, json.dumps(value, ensure_ascii=False, default=str))
         if "person_rows" in made and not made.get("person"):
-            raise InvalidInput("person_rows", "is given without a person", "Name the column of the person (person, --person).")
+            raise InvalidInput("person_rows", "is given without a person", "Name the column of the person.")
         return cls(**made)
 
     def to_toml(self) -> str:
@@ -180,6 +180,5 @@ def last_column(frame: pd.DataFrame, *, chosen: bool = False) -> str:
     raise InvalidInput(
         "target",
         f"no label is named, and the last column, {show(last)}, takes {len(counts):,} values ({some})",
-        "Name the label: --target NAME on the command line, target=... in Python, or in the TOML file beside the table; or say "
-        f"which of these values count as +1 (positive, above).{gap_hint(last, counts)}",
+        f"Name the column with the label, or say which of these values count as +1.{gap_hint(last, counts)}",
     )

@@ -45,7 +45,7 @@ def check_workers(client: Client, address: str) -> None:
     from distributed import CancelledError, wait
 
     def refused(cause: str, fix: str) -> InvalidInput:
-        return InvalidInput("--scheduler", cause, fix)
+        return InvalidInput("scheduler", cause, fix)
 
     try:
         asked = {worker: client.submit(engine_version, workers=[worker], pure=False) for worker in client.nthreads()}
