@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -10,12 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpviz.cli import output, own_file
+from dpviz.cli import own_file
 from dpviz.cli.parser import GROUPS, Parser
 from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import __version__
 
+#: exit code after the reader of the output has gone, as in `dpviz list datasets | head -1`: that of a program ended by SIGPIPE
+READER_GONE = 141
+FAILED = 1
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: what only the extra "app" installs; the app and reports need it
 _APP_LIBRARIES = ("jinja2", "plotly", "starlette", "streamlit")
@@ -54,16 +58,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = ["app", *words]
     if words[0] == "app":
         return _command(words)
+    with suppress(AttributeError):  # a stream of a test or a notebook
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        with output.guard_streams():
+        try:
             return _command(words)
-    except output.OutputFailed as failed:
-        if isinstance(failed.__cause__, BrokenPipeError):
-            return output.READER_GONE
-        reason = failed.__cause__.strerror if isinstance(failed.__cause__, OSError) else failed
-        with suppress(OSError):
-            print(f"dpviz: output: cannot be written ({reason}). Send it to another place.", file=sys.stderr)
-        return output.FAILED
+        finally:
+            print(end="", flush=True)
+    except OSError as error:
+        with suppress(OSError):  # Python would write what is left once more at its end, and fail with a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return READER_GONE
+        print(f"dpviz: {words[0]}: {error}.", file=sys.stderr)
+        return FAILED
 
 
 class _Completion(argparse.Action):
@@ -103,7 +111,7 @@ def _command(words: list[str]) -> int:
     except (FloatingPointError, MemoryError) as problem:
         message = " ".join(str(problem).split()) or "memory is not enough. Use fewer noise draws or a smaller dataset."
         print(f"dpviz: {words[0]}: {message}", file=sys.stderr)
-        return output.FAILED
+        return FAILED
 
 
 def app_script() -> Path:

@@ -1,45 +1,20 @@
-"""Output of commands: characters that a terminal cannot show are transliterated; failed output ends a command with a message."""
+"""Output of commands: cells of CSV, and the file of --out."""
 
 from __future__ import annotations
 
 import argparse
-import codecs
 import os
 import re
 import stat
-import sys
-import unicodedata
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from dpviz.common import files
 from dpviz.common.validate import InvalidInput, escape_controls
 
 if TYPE_CHECKING:
     import pandas as pd
-
-#: exit code after the reader of the output has gone, as in `dpviz list datasets | head -1`: that of a program ended by SIGPIPE
-READER_GONE = 141
-FAILED = 1
-_ERRORS = "dpviz-transliterate"
-_SIGNS = {
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "≤": "<=",
-    "≥": ">=",
-    "≈": "~",
-    "·": "*",
-    "×": "x",
-    "√": "sqrt ",
-    "²": "^2",
-    "…": "...",
-    "→": "->",
-}
-_SIGNS |= {"’": "'", "‘": "'", "“": '"', "”": '"', "∞": "infinity", "Θ": "Theta", "∇": "grad ", "∈": "in", "½": "1/2"}
-
 
 #: what a spreadsheet takes for the start of a formula; numbers may begin with a sign
 _FORMULA, _SIGNED_NUMBER = ("=", "@", "+", "-"), re.compile(r"[-+]?[0-9.][0-9.eE+-]*|[-+]")
@@ -122,89 +97,3 @@ def save(path: Path, content: bytes, otherwise: str = "Name a file in a folder t
         files.write(path, content)
     except OSError as error:
         raise InvalidInput("--out", f"cannot be written: {error.strerror}", otherwise) from error
-
-
-class OutputFailed(Exception):
-    """Standard output cannot be written; `__cause__` is the `OSError`."""
-
-
-class _Stream:
-    """A text stream whose failure differs from any other `OSError`.
-
-    Args:
-        stream: where it writes; None where it was closed before the start.
-        needed: whether a failure ends the command. What is not its answer, such as progress, is left out instead.
-    """
-
-    def __init__(self, stream: TextIO | None, needed: bool) -> None:
-        self._stream, self._needed = stream, needed
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        """Writes text."""
-        self._do("write", text)
-        return len(text)
-
-    def flush(self) -> None:
-        """Hands over what was written."""
-        if self._stream is not None:
-            self._do("flush")
-
-    def _do(self, name: str, *arguments: str) -> None:
-        try:
-            if self._stream is None:
-                raise OSError(9, "it is closed")
-            getattr(self._stream, name)(*arguments)
-        except OSError as error:
-            if self._needed:
-                raise OutputFailed from error
-
-
-@contextmanager
-def guard_streams() -> Iterator[None]:
-    """Inside, standard output and standard error are such streams.
-
-    Raises:
-        OutputFailed: standard output cannot be written.
-    """
-    before = sys.stdout, sys.stderr
-    for stream in before:
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=_ERRORS)
-    sys.stdout, sys.stderr = _Stream(before[0], True), _Stream(before[1], False)
-    try:
-        yield
-        sys.stdout.flush()
-    except OutputFailed:
-        _silence(before[0])
-        raise
-    finally:
-        sys.stdout, sys.stderr = before
-
-
-def _silence(stream: TextIO | None) -> None:
-    """Sends what is left in a stream to nowhere: Python would write it again at its end, fail again, and say so."""
-    with suppress(OSError, ValueError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        if stream is not None:
-            os.dup2(null, stream.fileno())
-        os.close(null)
-
-
-def _transliterated(error: UnicodeError) -> tuple[str, int]:
-    """Characters that an encoding lacks, in characters that every encoding has: "epsilon" for ε."""
-    assert isinstance(error, UnicodeEncodeError)
-    return "".join(map(_transliterate, error.object[error.start : error.end])), error.end
-
-
-def _transliterate(sign: str) -> str:
-    name = unicodedata.name(sign, "")
-    if name.startswith(("GREEK SMALL LETTER ", "GREEK CAPITAL LETTER ")):
-        return name.split()[3].lower()
-    plain = _SIGNS.get(sign) or unicodedata.normalize("NFKD", sign).encode("ascii", "ignore").decode()
-    return plain or sign.encode("ascii", "backslashreplace").decode()
-
-
-codecs.register_error(_ERRORS, _transliterated)

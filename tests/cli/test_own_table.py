@@ -69,7 +69,7 @@ def test_what_is_said_of_the_text_is_repeated_in_the_calls(mine: Path, shell: Sh
     assert {"--encoding=koi8_r", "--header=names", "--delimiter=vertical bar"} <= set(call)
     assert shell.json([*call, "--json"])["run"]["dataset"] == rows.name
     mine.write_bytes("\n".join(lines[1:]).encode("koi8_r"))
-    with pytest.raises(dpviz.InvalidInput, match="--header data"):
+    with pytest.raises(dpviz.InvalidInput, match="Say whether the first line"):
         dpviz.dataset(mine, target="income")
     assert dpviz.dataset(mine, encoding="koi8_r", header=False).feature_names[0] == "column 1"
     with pytest.raises(dpviz.InvalidInput, match="header"):
@@ -120,10 +120,8 @@ def test_bad_tables_are_one_line(mine: Path, arguments: list[str], said: str, sh
 
 def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Path, shell: Shell) -> None:
     guessed = shell(["run", "mine.csv", *RUN]).partition("\n")[0]
-    assert guessed.startswith(
-        "label:             income (guessed, as the last column: nothing says more; --target NAME names another)"
-    )
-    assert "+1 is >50K (guessed, as the second in alphabetical order; --positive VALUE names another), -1 is <=50K" in guessed
+    assert guessed.startswith("label:             income (guessed, as the last column: nothing says more)")
+    assert "+1 is >50K (guessed, as the second in alphabetical order), -1 is <=50K" in guessed
     named = shell(["run", "mine.csv", *FLAGS[:4], *RUN]).partition("\n")[0]
     assert named == "label:             income; +1 is >50K, -1 is <=50K"
     Path("mine.toml").write_text("header = true\n")

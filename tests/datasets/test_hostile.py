@@ -51,7 +51,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "header with a hidden mark": (table(header="age\u200b,job,label"), "header", "cannot be seen"),
     "endless name": (table(header="a" * 5000 + ",job,label"), "header", "has 5,000 characters"),
     "name of the constant feature": (table(header="(intercept),job,label"), "header", "stands for the constant feature"),
-    "UTF-16 unmarked": (GOOD.decode().encode("utf-16-le"), "file", "zero byte at position 1.*--encoding utf-16"),
+    "UTF-16 unmarked": (GOOD.decode().encode("utf-16-le"), "file", "zero byte at position 1.*Say its encoding"),
     "UTF-16 cut off": ((GOOD.decode().encode("utf-16"))[:-1], "file", "begins as UTF-16 but is not"),
     "bad UTF-8": (GOOD + "5,caf\u00e9 ol\u00e9,yes\n".encode() + b"5,\xc3\x28,yes\n", "file", "not UTF-8: byte 0xc3 on line 23"),
     "zero bytes": (GOOD + b"5,\x00,yes\n", "file", "zero byte"),

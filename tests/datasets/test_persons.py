@@ -118,6 +118,6 @@ def test_what_cannot_be_is_one_error(more: dict[str, object], what: str) -> None
 def test_a_repeated_identifier_is_said_with_the_option() -> None:
     table = frame().rename(columns={"who": "student_id"})
     without = dpviz.dataset(table, target="y", ranges={"x": (0, 1)}, drop=["student_id"])
-    assert any("different values in 300 rows" in one and "--person student_id" in one for one in without.remarks)
+    assert any("different values in 300 rows" in one and "this column names them" in one for one in without.remarks)
     named = dpviz.dataset(table, target="y", ranges={"x": (0, 1)}, person="student_id")
     assert not any("student_id" in one for one in named.remarks)

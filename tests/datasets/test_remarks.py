@@ -45,7 +45,7 @@ def code() -> tuple[pd.DataFrame, str]:
 
 def code_among_bands() -> tuple[pd.DataFrame, str]:
     bands = np.array(["<25", "25-44", ">74", "8888"])[np.arange(N) % 4]
-    return plain().assign(band=bands), "--missing band=8888"
+    return plain().assign(band=bands), "values of band are 8888, unlike"
 
 
 def typing_error() -> tuple[pd.DataFrame, str]:
@@ -58,7 +58,7 @@ def repeated() -> tuple[pd.DataFrame, str]:
     frame = plain()
     person = np.random.default_rng(1).integers(0, 150, N)
     kept = int(np.minimum(np.bincount(person), 3).sum())
-    return frame.assign(patient_id=person), f"at most 3 keep {kept}: --person-rows"
+    return frame.assign(patient_id=person), f"at most 3 keep {kept})"
 
 
 def wide() -> tuple[pd.DataFrame, str]:

@@ -92,7 +92,7 @@ def test_one_number_becomes_a_constant_and_that_is_said(intercept: bool) -> None
     rows = dpviz.dataset(x[:, None], x > 5)
     unit = dpviz.load_dataset(rows.name, intercept=intercept)
     assert "the only feature becomes a constant" in lost_by_scaling(unit)[0].sentence
-    assert "--row-scaling bound" in lost_by_scaling(unit)[0].sentence
+    assert "Row scaling “bound” keeps all" in lost_by_scaling(unit)[0].sentence
     assert lost_by_scaling(unit)[0].sentence in unit.cautions, "on every page"
     for scaling in ("clip", "bound", "largest"):
         kept = dpviz.load_dataset(rows.name, intercept=intercept, scaling=scaling)

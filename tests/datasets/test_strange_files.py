@@ -106,7 +106,7 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
         "file",
         "line 2 has 4 values where line 1 has 3",
     ),
-    "the label stands first": (text("y,job,age", "{y},{job},{age}"), "target", "the last column, 'age', takes.*--target"),
+    "the label stands first": (text("y,job,age", "{y},{job},{age}"), "target", "the last column, 'age', takes.*Name the column"),
     "LIBSVM": (text("", "1 1:{age} 2:{pay}"), "file", "LIBSVM.*load_svmlight_file"),
     "sparse Weka": (b"@relation a\n@attribute b numeric\n@attribute c numeric\n@data\n{0 1}\n", "file", "line 5 lists only"),
     "Weka without rows": (b"@relation a\n@attribute b numeric\n@attribute c numeric\n", "file", "without @data"),
@@ -116,9 +116,13 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
 REFUSED["quoted texts without names"] = (
     text("", "'{job}','{y}','a'", after="\n'cook',nan,'b'"),
     "header",
-    "looks like data: '(smith|clerk|cook)'.*--header data",
+    "looks like data: '(smith|clerk|cook)'.*Say whether the first line",
 )
-REFUSED["quoted numbers without names"] = (text("", "'{age}','{y}'"), "header", "looks like data: '\\d+'.*--header data")
+REFUSED["quoted numbers without names"] = (
+    text("", "'{age}','{y}'"),
+    "header",
+    "looks like data: '\\d+'.*Say whether the first line",
+)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -194,7 +198,7 @@ def test_names_below_a_line_that_numbers_the_columns(first: str) -> None:
 
 def test_the_line_of_names_can_be_said() -> None:
     content = text("cm,kg,kind", "{age},{pay},{y}", before="size,weight,label\n")
-    with pytest.raises(InvalidInput, match=r"first two lines both look like names.*--header second"):
+    with pytest.raises(InvalidInput, match=r"first two lines both look like names.*say that the second"):
         made(content)
     assert made(content, header=2).dataset.feature_names[:2] == ("cm", "kg")
 

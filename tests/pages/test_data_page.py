@@ -282,7 +282,7 @@ def test_the_form_asks_about_words_that_may_be_gaps_and_makes_remarks() -> None:
     assert [page.radio(key=f"dpviz.gap.{word}").value for word in ("NA", "None")] == ["a value", "a value"]
     assert "before alone predicts the label in 100.0 %" in text(page)
     assert "read as a category. Rows with a gap are left out, unless the column has a value for gaps" in text(page)
-    assert "If it is a gap, answer “a gap” above." in text(page)
+    assert "If it is a gap, say so." in text(page)
     page.radio(key="dpviz.gap.NA").set_value("a gap").run()
     assert "country has gaps in 30 of 90 rows" in text(page)
     assert "tick “use”" in text(page), "what to do about it stands there as well"

@@ -44,9 +44,7 @@ def headline(*sentences: str, of: RunSpec | None, badge: str = "", without_rows:
 
 def failure(cause: str, fix: str) -> None:
     """The panel in place of a picture that could not be made."""
-    st.error(
-        f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔"
-    )
+    st.error(f"**This could not be computed**: {words.markdown(cause)}. {words.markdown(fix)}", icon="⛔")
 
 
 def problem(error: InvalidInput, then: str = "", *, grave: bool = False) -> None:

@@ -204,7 +204,9 @@ def _label(table: Table, names: Sequence[str]) -> str | None:
     """The column that is predicted; None until it is chosen, or certain because it alone has two values."""
     found = _once(_TWO_VALUED, table, TableSpec(""), lambda: [name for name in names if table.frame[name].nunique() == 2])
     certain = names.index(found[0]) if len(found) == 1 else None
-    target = st.selectbox(panels.LABELS["target"], names, index=certain, placeholder="What do you want to predict?", key="dpviz.target")
+    target = st.selectbox(
+        panels.LABELS["target"], names, index=certain, placeholder="What do you want to predict?", key="dpviz.target"
+    )
     if [target] == found:
         st.caption("Guessed: no other column has two values.")
     return target

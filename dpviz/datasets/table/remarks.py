@@ -119,7 +119,7 @@ def _repeated(used: pd.DataFrame, target: str, features: Sequence[str]) -> list[
             continue
         most = int(counts.max())
         keeps = [f"at most {k} keep{'s' * (k == 1)} {int(counts.clip(upper=k).sum()):,}" for k in (1, 3) if k < most]
-        drop = f" It is also a feature; if not, leave it out." if column in features else ""
+        drop = " It is also a feature; if not, leave it out." if column in features else ""
         messages.append(
             f"Several rows have the same {column}: {len(counts):,} different values in {len(used):,} rows, up to {most:,} each. "
             f"ε holds for one row; for all rows of one of them it is up to {most:,} times ε. If it names a person, ε can be for "

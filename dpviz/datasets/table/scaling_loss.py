@@ -46,9 +46,7 @@ def scaling_loss(x: NDArray[np.float64], factors: NDArray[np.float64], scaling: 
     constant = scaling == "unit" and x.shape[1] == 1
     what: str = "the only feature becomes a constant" if constant else f"a linear model no longer sees {100 * share:.0f} %"
     of: str = "" if constant else " of the variance of the features"
-    sentence: str = (
-        f"Norms of rows: {how}, so {what}{of}. Row scaling “bound” keeps all of it and reads nothing from the rows."
-    )
+    sentence: str = f"Norms of rows: {how}, so {what}{of}. Row scaling “bound” keeps all of it and reads nothing from the rows."
     return (Lost(KIND, "", len(x), sentence, share=share),)
 
 

@@ -1,5 +1,6 @@
 """The TOML file beside a table that holds every decision about it, for a person to read, correct and keep."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -60,15 +61,16 @@ def decide_spec(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> Table
 
 
 def declarations(dataset: Dataset) -> str:
-    """Declarations in words of all that was read from the rows: round ranges, and the categories."""
-    parts: list[str] = []
+    """The options of a command that declare all that was read from the rows: round ranges, and the categories."""
+    options: list[str] = []
     for column in () if dataset.encoder is None else dataset.encoder.columns:
+        name = '"' + column.name.replace('"', '""') + '"' if "=" in column.name else column.name
         if column.name in dataset.looked_at and column.kind == NUMBER:
             ends = round_range(dataset.frame[column.name].to_numpy(dtype=float)) or (column.low, column.low + 1)
-            parts.append(f"{column.name} = {ends[0]:.12g} to {ends[1]:.12g}")
+            options += ["--range", f"{name}={ends[0]:.12g},{ends[1]:.12g}"]
         elif column.name in dataset.looked_at:
-            parts.append(f"{column.name} = {join_words(column.levels, '|')}")
-    return "; ".join(parts)
+            options += ["--categories", f"{name}={join_words(column.levels, '|')}"]
+    return shlex.join(options)
 
 
 def document(spec: TableSpec, found: Mapping[str, Any]) -> str:
