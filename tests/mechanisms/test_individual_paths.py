@@ -59,6 +59,11 @@ def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
     assert np.all(rounded >= exact * (1 - 1e-12))
     best = np.abs(np.array(ORDERS) - 20).argmin()
     assert np.all(rounded[:, best] <= 1.01 * exact[:, best])
+    # small gradients at a low rate: chords between knots lie above the exact sum
+    rare, small = PoissonPath(Sampled(Gaussian.of_rows(1.0, 0.68), 0.0065)), np.array([0.002, 0.0005, 0.001, 0.003])
+    spent = sum(rdp.sampled_gaussian(0.0065, 0.68 / u, ORDERS) for u in small)
+    exact, found = epsilons(1458 * np.stack([spent, rare.divergence(small[None])[0]]), 1e-6, ORDERS)
+    assert exact * (1 - 1e-9) <= found <= 1.02 * exact
     for bad in (
         lambda: one_row.divergence(1.1 * np.ones((2, 3))),
         lambda: one_row.divergence(-np.ones((2, 3))),

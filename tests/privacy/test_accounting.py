@@ -1,4 +1,4 @@
-"""Accountants against closed forms and against dp_accounting; what they cannot do raises."""
+"""Accountants against closed forms and against dp_accounting."""
 
 from __future__ import annotations
 
@@ -6,38 +6,26 @@ import itertools
 import logging
 import math
 
+import dp_accounting as da
 import numpy as np
 import pytest
+from dp_accounting.pld import PLDAccountant
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import norm
 from support import noisy_sums
 
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, rdp
 from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.accountants.pld import PLD
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Repeated, Step
-from dpviz.privacy.accounting.gaussian import gaussian_mu, gaussian_sigma, log_gaussian_delta
+from dpviz.privacy.accounting.events import Gaussian, Repeated, Step
+from dpviz.privacy.accounting.gaussian import gaussian_mu, log_gaussian_delta
 from dpviz.privacy.accounting.pld import Pair, _tilt, log_delta
 from dpviz.privacy.accounting.tables import options
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE_ONE
 TWO_HOP = Method("pld", REPLACE, "two-hop")
-
-
-def referee(q: float, z: float, count: int, relation: str, grid: float) -> float:
-    """epsilon at delta = 1e-5 by dp_accounting's PLD."""
-    import dp_accounting as da
-    from dp_accounting.pld import PLDAccountant
-
-    event = da.GaussianDpEvent(z) if q == 1 else da.PoissonSampledDpEvent(q, da.GaussianDpEvent(z))
-    accountant = PLDAccountant(da.NeighboringRelation[relation], value_discretization_interval=grid)
-    return float(accountant.compose(da.SelfComposedDpEvent(event, count)).get_epsilon(1e-5))
-
-
-# Rényi curves and zCDP --------------------------------------------------------------------------------------
 
 
 def test_zcdp_conversions_are_those_of_rdp() -> None:
@@ -56,9 +44,6 @@ def test_rdp_curve_and_its_delta_are_inverse() -> None:
     for conversion in rdp.CONVERSIONS:
         eps, _ = rdp.epsilon(curve, 1e-6, conversion)
         assert rdp.log_delta(curve, eps, conversion) == pytest.approx(math.log(1e-6), rel=1e-12)
-
-
-# one step against closed forms ------------------------------------------------------------------------------
 
 
 def one_step(pair: Pair, eps: float) -> float:
@@ -115,59 +100,6 @@ def test_the_tilt_puts_the_mean_of_the_composed_loss_on_epsilon(steps: int, epsi
     assert abs(mean - epsilon) <= 0.051 * math.sqrt(mean) + 1e-3 * mean * (theta + 1)
 
 
-# against dp_accounting --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("q", "z", "count", "grid"),
-    [(0.01, 1.0, 1000, 1e-4), (0.1, 3.0, 200, 1e-4), (0.1, 0.6, 100, 1e-4), (0.002, 0.5, 500, 1e-4), (0.5, 5.0, 10, 5e-5)],
-)
-def test_pld_within_half_a_percent_of_the_referee_and_never_below(q: float, z: float, count: int, grid: float) -> None:
-    logging.getLogger().setLevel(logging.ERROR)
-    ours = account.epsilon(noisy_sums(z, q, count), Method(), 1e-5)
-    theirs = referee(q, z, count, "ADD_OR_REMOVE_ONE", grid)  # above the truth by less than 1e-4 on this grid
-    assert theirs * (1 - 1e-4) <= ours <= theirs * 1.005
-    # the comparison can fail: 5 % too little noise is seen
-    assert account.epsilon(noisy_sums(z * 1.05, q, count), Method(), 1e-5) < theirs * (1 - 1e-4)
-
-
-def test_conventions_of_dp_accounting() -> None:
-    """Its RDP does not double the sensitivity under REPLACE_ONE, its PLD does; ours always doubles it."""
-    import dp_accounting as da
-    from dp_accounting.rdp import RdpAccountant
-
-    def theirs(relation: str, event: da.DpEvent) -> float:
-        return float(RdpAccountant(neighboring_relation=da.NeighboringRelation[relation]).compose(event).get_epsilon(1e-5))
-
-    gaussian = da.GaussianDpEvent(1.0)
-    once = theirs("ADD_OR_REMOVE_ONE", gaussian)
-    assert theirs("REPLACE_ONE", gaussian) == once == pytest.approx(4.728507, rel=1e-6)
-    assert referee(1.0, 1.0, 1, "ADD_OR_REMOVE_ONE", 1e-4) == pytest.approx(4.3772, rel=1e-4)
-    assert referee(1.0, 1.0, 1, "REPLACE_ONE", 1e-4) == pytest.approx(9.9973, rel=1e-4)
-
-    assert account.epsilon(noisy_sums(1.0), Method("pld", ADD), 1e-5) == pytest.approx(4.3772, rel=1e-4)
-    assert account.epsilon(noisy_sums(1.0), Method("pld", REPLACE), 1e-5) == pytest.approx(9.9973, rel=1e-4)
-    assert account.epsilon(noisy_sums(1.0), Method("rdp", ADD), 1e-5) == pytest.approx(once, rel=5e-3)
-    assert account.epsilon(noisy_sums(1.0), Method("rdp", REPLACE), 1e-5) == pytest.approx(
-        theirs("REPLACE_ONE", da.GaussianDpEvent(0.5)), rel=5e-3
-    )
-
-    sampled = da.SelfComposedDpEvent(da.PoissonSampledDpEvent(0.01, gaussian), 100)
-    with pytest.raises(da.UnsupportedEventError):
-        theirs("REPLACE_ONE", sampled)
-
-
-def test_opposite_route_is_the_one_of_dp_accounting() -> None:
-    logging.getLogger().setLevel(logging.ERROR)
-    theirs = referee(0.01, 1.0, 1000, "REPLACE_ONE", 1e-4)
-    opposite = account.epsilon(noisy_sums(1.0, 0.01, 1000), Method("pld", REPLACE, "opposite"), 1e-5)
-    assert theirs * (1 - 1e-4) <= opposite <= theirs * 1.002
-    assert opposite < account.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5)
-
-
-# closed forms ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("count", "sigma"), [(1, 0.8), (1, 5.0), (40, 12.0)])
 def test_zcdp_and_exact_gaussians_are_their_closed_forms(count: int, sigma: float) -> None:
     """epsilon = rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3), never below the exact curve."""
@@ -191,9 +123,6 @@ def test_the_classical_gaussian_is_proved_below_epsilon_one_only() -> None:
         assert first.status is status
         assert first.sigma == pytest.approx(2 * math.sqrt(2 * math.log(1.25e5)) / epsilon, rel=1e-12)
         assert bool(first.note) is (status is Status.CLAIM)
-
-
-# two hops ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
@@ -258,9 +187,6 @@ def test_two_hops_are_less_where_no_other_proof_is_tried(rate: float, steps: int
         assert hops <= PLD().log_delta(other, TWO_HOP, epsilon, -700.0, ())
 
 
-# noise from a budget ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 @pytest.mark.parametrize("eps", [0.01, 1.0, 10.0, 1e4])
@@ -271,62 +197,22 @@ def test_noise_meets_the_budget_and_wastes_little(accountant: str, relation: Nei
     assert account.log_delta(noisy_sums(z * (1 - 1e-3), 0.05, 200), method, eps) > math.log(1e-6)
 
 
-def test_full_batches_get_the_exact_noise() -> None:
+@pytest.mark.parametrize(("relation", "distance"), [(ADD, 1.0), (REPLACE, 2.0)])
+def test_full_batches_get_the_exact_noise_and_replacing_a_row_is_twice_as_far(relation: Neighbouring, distance: float) -> None:
+    """Also by Rényi divergence, where dp_accounting does not double the distance."""
     budget = Budget(1.0, 1e-5)
-    z = account.noise_for(noisy_sums(1.0, 1.0, 50), Method("pld", REPLACE), budget)
-    assert z == pytest.approx(2 * math.sqrt(50) / gaussian_mu(budget), rel=2e-5)
-    assert account.noise_for(noisy_sums(1.0), Method("gaussian", ADD), budget) == pytest.approx(
-        gaussian_sigma(budget, 1.0), rel=2e-5
-    )
+    for accountant in ("pld", "gaussian"):
+        z = account.noise_for(noisy_sums(1.0, 1.0, 50), Method(accountant, relation), budget)
+        assert z == pytest.approx(distance * math.sqrt(50) / gaussian_mu(budget), rel=2e-5)
+    renyi = account.epsilon(noisy_sums(1.0), Method("rdp", relation), 1e-5)
+    assert renyi == pytest.approx(rdp.epsilon(rdp.gaussian(distance), 1e-5)[0], rel=1e-7)
 
 
-# what cannot be done ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("accountant", ["pld", "rdp", "zcdp", "gaussian"])
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_shuffled_batches_are_refused(accountant: str, relation: Neighbouring) -> None:
-    for rate in (0.1, 1.0):
-        with pytest.raises(CannotAccount, match="shuffled"):
-            account.log_delta(noisy_sums(1.0, rate, 10, "fixed"), Method(accountant, relation, "two-hop"), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("steps", "method"),
-    [
-        (noisy_sums(1.0, 0.1, 10), Method("rdp", REPLACE)),
-        (noisy_sums(1.0, 0.1, 10), Method("pld", REPLACE)),
-        (noisy_sums(1.0, 0.1, 10), Method("rdp", REPLACE, "opposite")),
-        (noisy_sums(1.0, 0.1, 10), Method("zcdp", ADD)),
-        (noisy_sums(1.0, 0.1, 10), Method("gaussian", ADD)),
-        (noisy_sums(1.0, 0.1, 10, "without-replacement"), Method("pld", ADD)),
-        (noisy_sums(1.0, 0.1, 10, "without-replacement"), Method("rdp", REPLACE, "two-hop")),
-    ],
-)
-def test_what_has_no_proof_raises(steps: Event, method: Method) -> None:
-    with pytest.raises(CannotAccount):
-        account.epsilon(steps, method, 1e-5)
-    with pytest.raises(CannotAccount):
-        account.noise_for(steps, method, Budget(1, 1e-5))
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1", None])
-def test_bad_noise_raises_and_never_becomes_a_number(bad: object) -> None:
-    with pytest.raises(InvalidInput):
-        rdp.sampled_gaussian(0.1, bad)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        rdp.gaussian(bad)  # type: ignore[arg-type]
-
-
-def test_nan_curves_and_impossible_budgets_raise() -> None:
-    curve = rdp.gaussian(1.0)
-    curve[3] = math.nan
-    with pytest.raises(InvalidInput, match="curve"):
-        rdp.epsilon(curve, 1e-5)
-    with pytest.raises(InvalidInput, match="orders"):
-        rdp.sampled_gaussian(0.1, 1.0, (0.5,))
-    with pytest.raises(InvalidInput, match="delta"):
-        account.noise_for(noisy_sums(1.0, 0.1, 10), Method(), Budget(1.0))
-    for delta in (0.0, 1.0, math.nan):
-        with pytest.raises(InvalidInput, match="delta"):
-            account.epsilon(noisy_sums(1.0), Method(), delta)
+def test_the_opposite_route_is_the_one_of_dp_accounting() -> None:
+    logging.getLogger().setLevel(logging.ERROR)
+    event, relation = da.PoissonSampledDpEvent(0.01, da.GaussianDpEvent(1.0)), da.NeighboringRelation.REPLACE_ONE
+    accountant = PLDAccountant(relation, value_discretization_interval=1e-4).compose(event, 1000)
+    theirs = accountant.get_epsilon(1e-5)  # above the truth by less than 1e-4 on this grid
+    opposite = account.epsilon(noisy_sums(1.0, 0.01, 1000), Method("pld", REPLACE, "opposite"), 1e-5)
+    assert theirs * (1 - 1e-4) <= opposite <= theirs * 1.002
+    assert opposite < account.epsilon(noisy_sums(1.0, 0.01, 1000), TWO_HOP, 1e-5)

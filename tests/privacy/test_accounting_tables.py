@@ -1,19 +1,21 @@
-"""Tables of privacy curves: identities that tie them to each other and to the exact Gaussian."""
+"""Privacy curves and their tables: identities that tie them to each other and to the exact Gaussian."""
 
 import math
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import norm
+from support import mostly_long, noisy_sums
 
-from dpviz.privacy.accounting import curves, tables
+from dpviz.privacy.accounting import curves, events, tables
+from dpviz.privacy.accounting.account import log_delta, tightest
 from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, attack_accuracy
 
 BUDGET = Budget(1.0, 1e-5)
-SIGMA = 0.02 / gaussian_mu(BUDGET)
-ONE = Gaussian(0.02, SIGMA)
+ONE = Gaussian(0.02, 0.02 / gaussian_mu(BUDGET))
 WITH_NOISE = Gaussian(0.02, 0.03)
 SAMPLED = Repeated(Sampled(Gaussian.of_rows(0.01, 0.03), 0.1), 20)
 
@@ -77,3 +79,63 @@ def test_relations_mark_what_is_proved_and_what_is_in_use() -> None:
         there, other = table["epsilon"].iloc[0], table[table["in_use"]]["epsilon"].iloc[0]
         assert there < other, "a replacement is a removal and an addition"
     assert math.isfinite(tables.relations(SAMPLED, 1e-5)["epsilon"].sum())
+
+
+@pytest.mark.parametrize("budget", [Budget(1e-3, 0.01), Budget(0.03, 0.5), Budget(1e-3, 1e-6), Budget(50.0, 1e-12)], ids=str)
+def test_every_accountant_answers_at_odd_budgets(budget: Budget) -> None:
+    found = {option.name: option.sigma for option in tables.options(Gaussian(1.0), budget)}
+    assert found["Exact Gaussian"] <= found["RDP, improved conversion"] <= found["RDP, Mironov's conversion"] * (1 + 1e-9)
+    # Canonne, Kamath, Steinke 2020, Proposition 12, at the noise found: the best real order gives the budget's epsilon
+    a = 1 + np.geomspace(1e-4, 1e7, 400_001)
+
+    def reached(sigma: float) -> float:
+        return float(np.min(a / (2 * sigma**2) + np.log1p(-1 / a) - (math.log(budget.delta) + np.log(a)) / (a - 1)))
+
+    assert reached(found["RDP, improved conversion"]) == pytest.approx(budget.epsilon, rel=1e-5, abs=1e-7)
+    assert reached(0.95 * found["RDP, improved conversion"]) > budget.epsilon * 1.01
+
+
+def test_a_comparison_without_sampling_is_that_of_full_steps() -> None:
+    ignored, *others = tables.options(Repeated(Sampled(Gaussian.of_rows(3.0), 0.01), 10), Budget(1.0, 1e-5))
+    full = {o.name: o.sigma for o in tables.options(Repeated(Gaussian.of_rows(3.0), 10), Budget(1.0, 1e-5))}
+    assert ignored.sigma == pytest.approx(full["Exact Gaussian"])
+    assert r"\sigma" in ignored.formula
+    assert all(not option.sigma > ignored.sigma for option in others)
+
+
+def by_formula(event: curves.Event, e: float) -> float:
+    """Kairouz, Oh, Viswanath 2015, Theorem 2.1."""
+    delta = math.exp(log_delta(event, tightest(event), e))
+    return (math.exp(e) - 1 + 2 * delta) / (math.exp(e) + 1)
+
+
+@pytest.mark.parametrize(("rate", "count"), mostly_long([(0.3, 1), (0.01, 40), (1e-3, 1)], (0.3, 1), (0.01, 40)))
+def test_the_advantage_is_that_of_one_epsilon(rate: float, count: int) -> None:
+    event = noisy_sums(0.7, rate, count)
+    near = by_formula(event, 1e-5)
+    expected = min(near, by_formula(event, near / 4)) if rate < 2e-3 else near
+    assert curves.advantage(event) == pytest.approx(expected, rel=1e-9)
+    alarms = np.linspace(0.0, 1.0, 2001)
+    largest = float((curves.detections(event, alarms) - alarms).max())
+    assert curves.advantage(event) == pytest.approx(largest, rel=2e-3), "the curve's largest distance"
+
+
+@pytest.mark.parametrize("rate", mostly_long([0.3, 1e-3], 0.3))
+def test_the_advantage_over_one_batch_is_exact(rate: float) -> None:
+    """A row is in the batch with probability q: q N(m) + (1 - q) N(0) and the same with m' differ by q TV(N(m), N(m')).
+
+    One row for another moves a sum by twice what a row more or less does; two hops would allow twice the distance of one.
+    """
+
+    def distance(mu: float) -> float:
+        return rate * (2 * float(norm.cdf(mu / 2)) - 1)
+
+    assert distance(2 / 0.7) * (1 - 1e-9) <= curves.advantage(noisy_sums(0.7, rate)) <= 1.01 * distance(2 / 0.7)
+    assert 1.2 * distance(2 / 0.7) < 2 * distance(1 / 0.7), "by two hops"
+
+
+def test_the_advantage_over_releases_of_several_kinds_is_at_least_that_of_each() -> None:
+    parts = noisy_sums(0.9, 1.0), noisy_sums(2.0, 0.1, 3)
+    both = curves.advantage(events.Composed(parts))
+    assert max(map(curves.advantage, parts)) <= both < 1.0
+    assert both < curves.advantage(events.Composed((*parts, *parts)))

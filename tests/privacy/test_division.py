@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpviz.common.validate import InvalidInput
 from dpviz.estimator.guarantee import share, total_budgets
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
@@ -98,11 +97,6 @@ def test_a_budget_is_divided_among_1_to_10000() -> None:
     assert divide(Budget(2.0), 10_000) == Budget(2.0 / 10_000)
     assert divide_exactly(Budget(2.0, 1e-5), 1, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon <= 2.0
     assert divide_exactly(Budget(2.0, 1e-5), 10_000, lambda each: Gaussian(1.0, 5 / each.epsilon)).epsilon > 2.0 / 10_000
-    for wrong in (0, 10_001):
-        with pytest.raises(InvalidInput, match="parts"):
-            divide(Budget(2.0), wrong)
-        with pytest.raises(InvalidInput, match="parts"):
-            divide_exactly(Budget(2.0, 1e-5), wrong, lambda each: Gaussian(1.0, 5 / each.epsilon))
 
 
 @pytest.mark.parametrize("rate", [None, 0.1])
@@ -116,12 +110,6 @@ def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> Non
     assert epsilon(event, tightest(event), budget.delta) <= budget.epsilon
     assert epsilon(event, tightest(event), budget.delta) > budget.epsilon * (1 - 1e-5)
     assert each.delta == budget.delta
-
-
-def test_a_budget_that_nothing_keeps_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="too small to be divided by 3 classes") as error:
-        divide_exactly(Budget(0.5, 1e-5), 3, lambda each: Gaussian(1.0, 0.1))
-    assert error.value.field == "epsilon"
 
 
 def test_only_one_kind_of_gaussian_is_composed_exactly() -> None:
@@ -151,18 +139,12 @@ def test_composition_is_the_best_one_of_the_theorem(each: Budget, k: int) -> Non
 def test_what_is_composed_is_a_budget_at_its_ends() -> None:
     assert composed_budget(Budget(1.0, 0.9), 10_000).delta == 1 - 1e-16
     assert composed_budget(Budget(1.0), 10_000).epsilon == 10_000
-    for wrong in (0, 10_001):
-        with pytest.raises(InvalidInput, match="runs"):
-            composed_budget(Budget(1.0), wrong)
 
 
 def test_random_search_at_other_distributions() -> None:
     """Papernot and Steinke 2022: (2 + eta) epsilon; the geometric distribution (eta = 1) is the default."""
     assert random_search(0.5) == random_search(0.5, 1.0) == 1.5
     assert random_search(0.5, -0.5) == 0.75
-    for wrong in (-1.0, -1.5):
-        with pytest.raises(InvalidInput, match="eta: must be above -1"):
-            random_search(0.5, wrong)
 
 
 def test_prices_far_below_a_rounding_of_1_keep_their_digits() -> None:

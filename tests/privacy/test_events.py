@@ -9,7 +9,6 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy.special import ndtr
 from support import noisy_sums
 
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting import events as ev
 from dpviz.privacy.accounting.account import HOCKEY_STICK, TWO_HOP, Method, tightest
@@ -41,12 +40,6 @@ def test_numbers_of_events_are_plain_and_in_their_ranges() -> None:
             assert all(type(part) in (float, int, str, ev.Gaussian) for part in parts)
     assert ev.Repeated(ROWS, 10**9).count == 10**9
     assert (ev.Shuffled(ROWS, 1).n, ev.Shuffled(ROWS, 2**62).n) == (1, 2**62)
-    for make, wrong in ((ev.Repeated, 0), (ev.Repeated, 10**9 + 1), (ev.Shuffled, 0), (ev.Shuffled, 2**62 + 1)):
-        with pytest.raises(InvalidInput):
-            make(ROWS, wrong)
-    for rate in (0.9e-9, 1.1):
-        with pytest.raises(InvalidInput, match="rate"):
-            ev.Sampled(ROWS, rate)
 
 
 def test_the_normal_form_counts_what_is_equal() -> None:
@@ -56,8 +49,6 @@ def test_the_normal_form_counts_what_is_equal() -> None:
     assert ev.steps_of(ev.Sampled(ROWS, 1.0, "fixed"))[0].sampling == "fixed"
     two = ev.Composed((ROWS, ev.Repeated(ROWS, 2), ev.Sampled(ROWS, 0.1)))
     assert ev.steps_of(two) == (ev.Step(ROWS, count=3), ev.Step(ROWS, 0.1, "poisson"))
-    with pytest.raises(ev.CannotAccount, match="different kinds"):
-        ev.only_step(two)
     assert ev.only_step(ev.Repeated(ROWS, 4)).total == pytest.approx(2.0)
     assert ev.only_step(ev.Repeated(ROWS, 4)).mu == pytest.approx(1.0)
 
@@ -79,34 +70,6 @@ def test_scaling_the_noise_scales_every_sigma(event: ev.Event) -> None:
     assert sigmas(ev.scaled(event, 3.0)) == pytest.approx([3 * s for s in sigmas(event)])
     assert ev.scaled(ev.scaled(event, 4.0), 0.25) == event
     assert ev.scaled(ev.PureEpsilon(2.0), 4.0) == ev.PureEpsilon(0.5)
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1", None])
-def test_bad_numbers_are_named(bad: object) -> None:
-    with pytest.raises(InvalidInput, match="sensitivity"):
-        ev.Gaussian(bad)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="sigma"):
-        ev.Gaussian(1.0, bad)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="sensitivities"):
-        ev.Mixture((bad,), (1.0,))  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="epsilon"):
-        ev.PureEpsilon(bad)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="rate"):
-        ev.Sampled(ROWS, bad)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="count"):
-        ev.Repeated(ROWS, bad)  # type: ignore[arg-type]
-
-
-def test_events_that_mean_nothing_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="weights"):
-        ev.Mixture((1.0, 2.0), (0.5, 0.4))
-    with pytest.raises(InvalidInput, match="sampling"):
-        ev.Sampled(ROWS, 0.5, "bernoulli")
-    with pytest.raises(InvalidInput, match="events"):
-        ev.Composed(())
-    with pytest.raises(ev.CannotAccount, match="contribution"):
-        account.log_delta(ev.Gaussian(1.0), Method("gaussian", ADD), 1.0)
-    assert account.log_delta(ev.Gaussian(1.0), Method("gaussian", REPLACE), 1.0) == log_gaussian_delta(1.0, 1.0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 30])
@@ -153,9 +116,6 @@ def test_different_kinds_are_added_up_by_rdp() -> None:
     factor = account.noise_for(event, Method("rdp"), Budget(0.5, 1e-6))
     assert account.epsilon(ev.scaled(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
     assert account.epsilon(ev.scaled(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
-    for other in ("pld", "gaussian", "zcdp"):
-        with pytest.raises(ev.CannotAccount):
-            account.log_delta(event, Method(other), 1.0)
 
 
 def test_a_mixture_has_the_delta_of_joint_convexity_and_a_floor() -> None:
@@ -167,30 +127,7 @@ def test_a_mixture_has_the_delta_of_joint_convexity_and_a_floor() -> None:
     assert -math.inf < account.log_delta(event, HOCKEY_STICK, 500.0) < math.log(1e-100), "a delta that underflows"
 
 
-@pytest.mark.parametrize(
-    ("event", "method"),
-    [
-        (ev.Shuffled(ev.PureEpsilon(1.0), 1000), Method("pld", REPLACE)),
-        (ev.PureEpsilon(1.0), Method("rdp", REPLACE)),
-        (ev.PureEpsilon(1.0), Method("hockey-stick", ADD)),
-        (ev.Mixture((1.0, 2.0), (0.5, 0.5)), Method("pld", REPLACE)),
-        (ev.Repeated(ev.Mixture((1.0, 2.0), (0.5, 0.5)), 2), HOCKEY_STICK),
-        (ev.Repeated(ev.Shuffled(ev.PureEpsilon(1.0), 1000), 2), HOCKEY_STICK),
-        (noisy_sums(1.0, 0.1, 10), HOCKEY_STICK),
-        (noisy_sums(1.0, 0.1, 10, "fixed"), Method("rdp", REPLACE, "two-hop")),
-        (ev.Composed((ev.PureEpsilon(1.0), ev.Gaussian(1.0))), HOCKEY_STICK),
-    ],
-)
-def test_what_no_proof_covers_is_refused(event: ev.Event, method: Method) -> None:
-    with pytest.raises(ev.CannotAccount):
-        account.log_delta(event, method, 1.0)
-    with pytest.raises(ev.CannotAccount):
-        account.epsilon(event, method, 1e-5)
-
-
 def test_curves_speak_of_gaussian_noise_only() -> None:
-    with pytest.raises(ev.CannotAccount, match="Rényi"):
-        curves.renyi(ev.PureEpsilon(1.0))
     orders, curve, relation = curves.renyi(ev.Mixture((1.0,), (1.0,), 2.0))
     np.testing.assert_allclose(curve, orders / 8)
     assert relation is REPLACE

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from dp_accounting import get_sigma_gaussian
 from scipy import stats
 
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting.gaussian import (
     gaussian_delta,
     gaussian_epsilon,
@@ -15,7 +15,7 @@ from dpviz.privacy.accounting.gaussian import (
     log_gaussian_delta,
     total_variation,
 )
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
 
 
 def test_whole_numbers_are_numbers() -> None:
@@ -57,13 +57,36 @@ def test_where_no_privacy_is_lost_epsilon_is_zero() -> None:
     assert gaussian_epsilon(0.38, 1.0) > 0
 
 
-@pytest.mark.parametrize("delta", [0.0, 1.0, 1.5, -0.1])
-def test_delta_must_be_a_probability_between_the_certain_ones(delta: float) -> None:
-    with pytest.raises(InvalidInput, match="delta"):
-        gaussian_epsilon(delta, 1.0)
-
-
 @pytest.mark.parametrize("mu", [1e-9, 0.3, 2.0, 20.0])
 def test_total_variation_is_the_largest_gain_of_any_guess(mu: float) -> None:
     assert total_variation(mu) == pytest.approx(2 * stats.norm.cdf(mu / 2) - 1, rel=1e-6, abs=1e-12)
     assert total_variation(mu) == pytest.approx(float(gaussian_delta(0.0, mu)), rel=1e-6)
+
+
+EPS = (1e-3, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0)
+
+
+@pytest.mark.parametrize("epsilon", EPS)
+@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8, 1e-12])
+def test_sigma_agrees_with_the_referee(epsilon: float, delta: float) -> None:
+    ours = gaussian_sigma(Budget(epsilon, delta), 1.0)
+    assert ours == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-6)
+    assert float(gaussian_epsilon(delta, 1 / ours)) == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [10, 100, 455, 1000, 39_073, 800_000])
+def test_default_delta_is_well_below_one_over_n(n: int) -> None:
+    assert 0 < default_delta(n) <= 1 / (10 * n)
+    assert default_delta(39_073) == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize("power", range(4, 12))
+def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
+    assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
+def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
+    budget = Budget(epsilon, 1e-3)
+    at = np.array([corner(budget)])
+    assert 1 - (at + trade_off(budget, at))[0] / 2 == pytest.approx(attack_accuracy(budget), abs=1e-15)

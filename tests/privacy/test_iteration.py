@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting.account import Method, noise_for
@@ -98,12 +97,6 @@ def test_steps_that_are_too_long_to_contract_count_as_they_stretch() -> None:
     assert stretch > claimed, "with noise early, Theorem 23 would be wrong here"
     exact = linear_pair(np.full(m, 1 - eta * L), np.where(k == 2, 2 * eta, 0.0), np.full(m, eta))
     assert exact <= iteration(np.array([eta]), m, 1, MU, L)[0][1]
-
-
-def test_arguments_that_mean_nothing_are_refused() -> None:
-    for bad in ({"batches": 0}, {"batch_size": 0}, {"mu": 2.0}, {"G": -1.0}):
-        with pytest.raises(InvalidInput):
-            iteration(STEPS, **{"batches": 3, "batch_size": 2, "mu": MU, "L": L, "G": 1.0} | bad)
 
 
 def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -> None:

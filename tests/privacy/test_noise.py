@@ -1,5 +1,6 @@
-"""Distributions of noise: closed forms against quadrature and draws, and families of which nothing is known."""
+"""Distributions of noise against quadrature, families that are not ours, and the formulas of Kang et al. against plain sums."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,13 +9,13 @@ from scipy.special import gammaincinv, ndtr
 from support import make_problem
 
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, Training, protection
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import Setting
+from dpviz.privacy import published_noise as pn
 from dpviz.privacy.budget import Budget
-from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN, LAPLACE, Noise
+from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN, Noise
 
 
 @pytest.mark.parametrize(
@@ -35,13 +36,6 @@ def test_no_noise_and_empty_rows_have_certain_outcomes() -> None:
     p = GAUSSIAN.prob_positive(0.0, np.array([-1.0, 0.0, 1.0]), np.ones(3), 3)
     assert p.tolist() == [0.0, 1.0, 1.0]
     assert GAUSSIAN.prob_positive(2.0, np.array([0.0]), np.array([0.0]), 3).tolist() == [1.0]
-
-
-def test_what_is_not_known_of_a_family_is_an_error_or_nothing() -> None:
-    for unknown in (lambda: LAPLACE.sample(spawn(0, 1), 2), lambda: LAPLACE.prob_positive(1.0, np.ones(1), np.ones(1), 2)):
-        with pytest.raises(InvalidInput, match="noise_family"):
-            unknown()
-    assert LAPLACE.individual(np.ones(1), 1.0, 1e-5, 1.0, 1.0) is None
 
 
 class _HalfNormal(Noise):
@@ -71,3 +65,57 @@ def test_a_derived_method_with_other_noise_has_no_individual_epsilon(cls: type) 
         found[family.id] = protection.individual(mechanism, problem, cal, fit.theta[0], fit.record.at(0))
     assert found["gaussian"] is not None
     assert found["half-normal"] is None
+
+
+N, T, EPS, DELTA, G, C = 700, 30, 0.4, 1e-6, 1.7, 2.3
+LOG = math.log(1 / DELTA)
+
+
+def test_formulas_as_printed() -> None:
+    facts = {"lipschitz": G, "c": C}
+    square = C * G * G * T * LOG / (N * (N - 1) * EPS * EPS)
+    assert pn.input_perturbation_sigma(N, T, EPS, DELTA, **facts) ** 2 == pytest.approx(square)
+    convex = pn.input_perturbation_sigma(N, T, EPS, DELTA, strong_convexity=0.3, **facts)
+    assert convex**2 == pytest.approx(square / math.sqrt(0.3))
+    assert pn.dbdp_sigma(0.2, T, EPS, DELTA, **facts) == pytest.approx(C * 0.2 * G * math.sqrt(T * LOG) / EPS)
+    assert pn.sgd_sigma(N, T, EPS, DELTA, **facts) == pytest.approx(C * G * math.sqrt(T * LOG) / (N * EPS))
+    rule = 2 * math.sqrt(2) * G * 7 * math.sqrt(math.log(1.25 * 7 / DELTA)) / (N * 0.05 * EPS)
+    assert pn.contribution_sigma(N, 7, 0.05, EPS, DELTA, lipschitz=G) == pytest.approx(rule)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 4.0])
+def test_lines_9_and_10_are_one_threshold(epsilon: float) -> None:
+    radius, delta = 3.0, 1e-3
+    threshold = pn.pidp_threshold(radius, epsilon, delta)
+    assert threshold == pytest.approx(2 * radius * delta * (1 + math.exp(-epsilon)))
+
+    def as_printed(c: np.ndarray) -> bool:
+        grown = 2 * radius * math.exp(epsilon) * delta
+        if any(abs(v) >= grown / math.expm1(epsilon) for v in c):
+            return False  # line 9
+        return all(math.log(grown / (grown - math.expm1(epsilon) * abs(v))) <= 2 * epsilon for v in c)
+
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((2000, 3)) * threshold * 10 ** rng.uniform(-1, 0.5, (2000, 1))
+    passes = pn.pidp_passes(rows, radius, epsilon, delta)
+    assert passes.shape == (2000,)
+    assert 200 < passes.sum() < 1800
+    np.testing.assert_array_equal(passes, [as_printed(c) for c in rows])
+    np.testing.assert_array_equal(passes, np.abs(rows).max(axis=1) <= threshold)
+    beyond = np.array([[0.999999, 0.0], [1.000001, 0.0], [0.0, -1.000001], [0.0, 0.0]]) * threshold
+    assert pn.pidp_passes(beyond, radius, epsilon, delta).tolist() == [True, False, False, True]
+    assert pn.pidp_passes(beyond.reshape(2, 2, 2), radius, epsilon, delta).tolist() == [[True, False], [False, True]]
+
+
+def test_ratios_of_line_9() -> None:
+    model, change = (
+        np.array([[2.0, -1.0, 0.5], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]),
+        np.array([[1.0, 0.5, 0.0]] * 2 + [[0, 0, 1.0]]),
+    )
+    np.testing.assert_allclose(pn.ratio_norm(model, change), [math.sqrt(1.5**2 + 0.5**2 + 1), math.sqrt(4 + 1.5**2 + 1), np.inf])
+    np.testing.assert_allclose(pn.largest_log_ratio(model, change), [math.log(2), math.log(2), np.inf])
+    # a ratio that is not positive has no logarithm
+    turned = np.array([[-1.5, 0.0], [-1.0, 0.0], [-0.999, 0.0]])
+    np.testing.assert_allclose(pn.largest_log_ratio(np.ones((3, 2)), turned), [np.inf, np.inf, math.log(1000)], rtol=1e-9)
+    assert pn.ratio_norm(np.zeros(3), np.zeros(3)) == pytest.approx(math.sqrt(3))
+    assert pn.largest_log_ratio(np.zeros(3), np.zeros(3)) == 0

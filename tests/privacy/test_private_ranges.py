@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import norm
 
 import dpviz
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy import private_ranges as module
 from dpviz.privacy.accounting.events import Gaussian
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
@@ -125,23 +124,6 @@ def test_nearly_all_values_lie_inside(values: np.ndarray, low: float, high: floa
         assert a <= low <= high <= b
         inside = np.clip(values, EDGES[0], EDGES[-1])
         assert ((inside >= a) & (inside <= b)).mean() > 0.95
-
-
-def test_too_few_rows_are_said_and_not_guessed() -> None:
-    with pytest.raises(InvalidInput, match="too few rows to see"):
-        private_ranges({"x": np.arange(20.0)}, Budget(0.1, 1e-6), random.Random(0))
-    for columns, budget in (({}, BUDGET), ({"x": ["a"]}, BUDGET), ({"x": np.zeros((3, 3))}, BUDGET), ({"x": [1.0]}, Budget(1.0))):
-        with pytest.raises(InvalidInput):
-            private_ranges(columns, budget)  # type: ignore[arg-type]
-    for others in ({"x": ["a"] * 9}, {"x": [["a"]]}, {"x": [None]}):
-        with pytest.raises(InvalidInput):
-            private_ranges({}, BUDGET, categories=others)
-    with pytest.raises(InvalidInput, match="columns: must be a Mapping"):
-        private_ranges(3, BUDGET)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="budget: must be a Budget"):
-        private_ranges({"age": [1.0]}, 1.0)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="among the numbers"):
-        private_ranges({"x": np.ones(9)}, BUDGET, categories={"x": ["a"]})
 
 
 @pytest.mark.filterwarnings("ignore::dpviz.PrivacyWarning")

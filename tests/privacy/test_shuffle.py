@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpviz.common.validate import InvalidInput
 from dpviz.privacy.accounting import shuffle
 from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -42,12 +41,8 @@ def test_closed_form_is_above_the_exact_pair(e0: float, n: int) -> None:
 def test_refuses_what_the_theorem_does_not_cover() -> None:
     limit = shuffle.largest_local_epsilon(1000, 1e-6)
     assert shuffle.shuffled_epsilon(limit * (1 - 1e-12), 1000, 1e-6) < limit
-    with pytest.raises(InvalidInput, match="local_epsilon"):
-        shuffle.shuffled_epsilon(limit * 1.001, 1000, 1e-6)
     assert shuffle.central_epsilon(limit * 1.001, 1000, 1e-6) == limit * 1.001
     assert shuffle.largest_local_epsilon(100, 1e-6) < 0
-    with pytest.raises(InvalidInput, match="delta"):
-        shuffle.shuffled_epsilon(1.0, 1000, 0.0)
 
 
 @pytest.mark.parametrize("n", [100, 455, 39073, 10**6])
@@ -64,11 +59,14 @@ def test_calibrations_meet_the_central_budget(n: int, eps: float) -> None:
     # nothing is given away: 1 % more would break the budget or leave the range of the theorem
     assert shuffle.central_epsilon(1.01 * e0, n, 1e-6) > eps
     assert shuffle.shuffled_gaussian(1.01 * mu, n, 1e-6).epsilon > eps
-    if reached.amplified:
-        spent = shuffle.extra_delta(reached.local_epsilon, reached.local_delta, n, reached.epsilon)
-        assert spent <= 0.5e-6 * (1 + 1e-9)
+    if reached.amplified:  # half of delta pays for reports that are not purely private, the theorem gets the other half
+        assert reached.extra == shuffle.extra_delta(reached.local_epsilon, reached.local_delta, n, reached.epsilon)
+        assert 0.5e-6 * (1 - 1e-6) <= reached.extra <= 0.5e-6 * (1 + 1e-9)
         assert reached.local_delta == pytest.approx(gaussian_delta(reached.local_epsilon, mu), rel=1e-9)
         assert reached.epsilon == pytest.approx(shuffle.shuffled_epsilon(reached.local_epsilon, n, 0.5e-6), rel=1e-9)
+    else:
+        assert (reached.epsilon, reached.extra) == (float(gaussian_epsilon(1e-6, mu)), 0.0)
+        assert math.isnan(reached.local_epsilon + reached.local_delta)
 
 
 def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
@@ -120,27 +118,6 @@ def test_the_theorem_and_how_far_it_goes() -> None:
         assert shuffle.shuffled_epsilon(0.9 * limit, n, delta) == pytest.approx(
             min(0.9 * limit, by_hand(0.9 * limit, n, delta)), rel=1e-12
         )
-    for delta in (0.0, 1.0, 1.5):
-        with pytest.raises(InvalidInput, match="delta"):
-            shuffle.largest_local_epsilon(1000, delta)
-
-
-def test_shuffled_gaussian_reports_name_the_point_that_was_used() -> None:
-    n, delta, mu = 1_000_000, 1e-6, 0.3
-    found = shuffle.shuffled_gaussian(mu, n, delta)
-    assert found.amplified is True
-    assert found.local_delta == pytest.approx(float(gaussian_delta(found.local_epsilon, mu)), rel=1e-9)
-    # half of delta pays for reports that are not purely private, the theorem gets the other half
-    assert found.epsilon == pytest.approx(by_hand(found.local_epsilon, n, delta / 2), rel=1e-9)
-    extra = shuffle.extra_delta(found.local_epsilon, found.local_delta, n, found.epsilon)
-    assert found.extra == pytest.approx(extra, rel=1e-9)
-    assert found.extra == pytest.approx(delta / 2, rel=1e-6)
-    assert found.extra <= delta / 2 * (1 + 1e-9)
-    alone = shuffle.shuffled_gaussian(mu, 100, delta)
-    assert alone.amplified is False
-    assert (alone.epsilon, alone.extra) == (float(gaussian_epsilon(delta, mu)), 0.0)
-    assert math.isnan(alone.local_epsilon)
-    assert math.isnan(alone.local_delta)
 
 
 def test_without_a_delta_a_report_has_the_whole_budget() -> None:
@@ -154,12 +131,6 @@ def test_few_reports_of_much_noise_are_amplified_too() -> None:
     shuffled = shuffle.shuffled_gaussian(0.01, 625, 1e-6)
     assert shuffled.amplified
     assert shuffled.epsilon < float(gaussian_epsilon(1e-6, 0.01))
-
-
-def test_there_are_at_most_2_to_the_62_reports() -> None:
-    assert shuffle.largest_local_epsilon(2**62, 1e-6) > 30
-    with pytest.raises(InvalidInput, match="n"):
-        shuffle.largest_local_epsilon(2**62 + 1, 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "n", "delta"), [(0.01, 323, 1e-8), (0.03, 213, 1e-5), (0.03, 140, 1e-3)])
