@@ -212,6 +212,22 @@ def test_noise_that_does_not_depend_on_the_regularisation_is_a_constant_apart() 
     assert pl.outcome is Outcome.HOLDS
 
 
+def test_factors_of_n_are_those_of_the_noise_that_is_compared() -> None:
+    printed = planted("ip-noise-below-bassily")
+    assert printed.outcome is Outcome.ONLY_IF
+    assert dict(printed.numbers)["Fitted exponent of n, mean gradient of a step"] == "3.00"
+    assert planted("ip-noise-below-bassily", input_perturbation=instead("dbdp")).outcome is Outcome.FAILS, "its σ² is a 1/n"
+
+
+def test_decisions_change_by_a_rule_on_the_influence_and_not_by_the_rule_as_written() -> None:
+    assert planted("pidp-decisions-change").outcome is Outcome.FAILS
+
+    def threshold(knobs: dict[str, Any]) -> Mechanism:
+        return get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})
+
+    assert planted("pidp-decisions-change", pidp_sgd=threshold).outcome is Outcome.HOLDS
+
+
 @pytest.mark.parametrize(("claim", "swap"), [("pidp-excess-rate", "pidp_sgd"), ("dbdp-excess-rate", "dbdp_pi")])
 def test_a_rate_fails_for_steps_of_one_row_and_holds_for_steps_of_all(claim: str, swap: str) -> None:
     def full(knobs: dict[str, Any]) -> Mechanism:

@@ -31,6 +31,7 @@ def running_time(context: Context) -> Verdict:
 TESTS: dict[str, Test] = {
     "pidp-fewer-noised": rules.noise_rows_test("pidp-sgd"),
     "pidp-follows-influence": rules.follows_influence("pidp-sgd"),
+    "pidp-decisions-change": rules.decisions_change,
     "pidp-beats-dp-sgd": accuracy.accuracy_test(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd"),
     "pidp-beats-dp-sgd-mlp": accuracy.accuracy_test(sentences.PIDP_AHEAD, "pidp-sgd", "dp-sgd", "mlp", "mlp-8"),
     "pidp-gap-zero": accuracy.gap_almost_zero(sentences.PIDP_GAP, "pidp-sgd"),
@@ -68,6 +69,7 @@ TESTS: dict[str, Test] = {
         "input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed_rows_pair, runs=(600, 4000)
     ),
     "ip-noise-like-gradient": numerics.noise_like_gradient,
+    "ip-noise-below-bassily": numerics.noise_below_bassily,
     "ip-excess-rate": population.empirical("input-perturbation", population.theorem4),
     "ip-excess-rate-convex": population.empirical("input-perturbation", population.theorem4, theorem="strongly-convex"),
     "ip-like-central": accuracy.comparison_test(
