@@ -105,6 +105,15 @@ def test_the_citation_names_this_release() -> None:
     assert f"## {dpviz.__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_the_conda_recipe_is_of_this_release_and_asks_for_the_same() -> None:
+    recipe = (ROOT / "deploy" / "recipe.yaml").read_text()
+    assert f'version: "{dpviz.__version__}"' in recipe
+    listed = re.search(r"  run:\n    - python (\S+)\n(.+?)\n  run_", recipe, re.S)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert listed[1] == project["requires-python"]
+    assert [line.replace("    - ", "").replace(" ", "") for line in listed[2].splitlines()] == project["dependencies"]
+
+
 def test_the_core_names_no_library_of_the_dashboard() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     core = {re.split(r"[<>=\[]", name)[0] for name in project["dependencies"]}

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Self
 
+import platformdirs
+
 from dpviz.common import files
 
 #: begins the names of files and folders that are still being written
@@ -24,11 +26,9 @@ PART = ".part-"
 
 
 def cache_folder() -> Path:
-    """The person's own cache folder: DPVIZ_CACHE, or dpviz in XDG_CACHE_HOME, or ~/.cache/dpviz."""
+    """The person's own cache folder: DPVIZ_CACHE, or where the system keeps caches (~/.cache/dpviz on Linux)."""
     folder = os.environ.get("DPVIZ_CACHE")
-    if folder:
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpviz"
+    return Path(folder) if folder else platformdirs.user_cache_path("dpviz", appauthor=False)
 
 
 _CHECKOUT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import uuid
 from functools import cache
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: the rooms that compute what is stored
 ROOMS = ("common", "datasets", "models", "privacy", "influence", "mechanisms", "experiments")
