@@ -82,13 +82,12 @@ def main() -> None:
     tables: dict[str, pd.DataFrame] = {}
     for name in parser.parse_args().panels.split(","):
         panel = setup(name)
-        if not panel.unavailable:
-            key = repr((panel.values, panel.low, panel.high))
-            tables[key] = tables[key] if key in tables else compute(panel)
-            keep(name, tables[key])
-            known = kept()
-            new = [one for figure in FIGURES for one in saved.judge_whole(figure, known)]
-            saved.save_figures(saved.merge(new, saved.load().figures))
+        key = repr((panel.values, panel.low, panel.high))
+        tables[key] = tables[key] if key in tables else compute(panel)
+        keep(name, tables[key])
+        known = kept()
+        new = [one for figure in FIGURES for one in saved.judge_whole(figure, known)]
+        saved.save_figures(saved.merge(new, saved.load().figures))
         print(name, flush=True)
 
 

@@ -111,8 +111,7 @@ def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Docum
     for title, name, query in _SET:
         yield _PICTURES, title, replace(drawn(name, query), question=title)
     for name, (figure, panel) in catalogue.PANELS.items():
-        setup = catalogue.setup(name)
-        if panel.rows <= most and not setup.unavailable:
+        if panel.rows <= most:
             spec, beside = figure_run(name, 1.0)
             document = drawn("Trade-off", spec.to_query() | {key: value for key, value in beside.items() if value})
             title = f"{figure.source.name}, {figure.number}, {panel.title}"

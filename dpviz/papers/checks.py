@@ -68,6 +68,8 @@ class Check:
             return [combine_splits(same) for same in zip(*each, strict=False)]
         try:
             here = self.compare(place, part)
+            if not here:
+                raise Missing(f"there are no complete numbers of {', '.join(self.methods)}")
             why = tie_reason(part, self.methods, self.quantity) if self.methods else ""
         except Missing as missing:
             return [Comparison(place, None, str(missing))]
@@ -140,9 +142,7 @@ def leads(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
     )
 
 
-def matches(
-    mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY, margin: float = CLOSE
-) -> Check:
+def matches(mechanism: str, others: Sequence[str], quantity: str = "accuracy", margin: float = CLOSE) -> Check:
     """At every epsilon as good as each of the others, or better: behind by `margin` at most."""
     sign = 1 if QUANTITIES[quantity] else -1
 
@@ -155,15 +155,13 @@ def matches(
                 size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
                 message = f"{size} against {other} at ε = {epsilon:g}"
                 comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), message, -lead.mean))
-        if not comparisons:
-            raise Missing("none of the others was computed")
         return comparisons
 
     size = f"{100 * margin:g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
-    return Check(f"At every ε at most {size} worse than each of the others", scope, compare, (mechanism, *others), quantity)
+    return Check(f"At every ε at most {size} worse than each of the others", Scope.EVERY, compare, (mechanism, *others), quantity)
 
 
-def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy") -> Check:
     """Like at least one of the others, on average over the grid."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -180,16 +178,14 @@ def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy",
             side = ", and better at every ε" if all(better) else "" if any(better) else ", and worse at every ε"
             message = f"{size} from {other}, the nearest, on average over ε{side}"
             comparisons.append(Comparison(place, away.at_most(limit), message, away.mean, better=all(better)))
-        if not comparisons:
-            raise Missing("none of the others was computed")
-        return [min(comparisons, key=lambda c: c.severity)]
+        return sorted(comparisons, key=lambda c: c.severity)[:1]
 
     size = "Within 1 point" if percent(quantity) else "Within a factor of 2"
     meaning = f"{size} of one of the others, on average over the ε grid; better than claimed if further and ahead at every ε"
-    return Check(meaning, scope, compare, (mechanism, *others), quantity)
+    return Check(meaning, Scope.EVERY, compare, (mechanism, *others), quantity)
 
 
-def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = Scope.EVERY) -> Check:
+def rises(mechanisms: Sequence[str], quantity: str = "accuracy") -> Check:
     """More budget helps: the last mean is better than the first, and no step goes back by more than is almost the same."""
     sign = 1 if QUANTITIES[quantity] else -1
     allowed = CLOSE if percent(quantity) else CLOSE_GAP
@@ -212,23 +208,21 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Scope = 
             size = [points(v) if percent(quantity) else f"a factor {_ratio(-v)}" for v in (whole.mean, back.mean)]
             message = f"{size[0]} from the smallest ε to the largest, worst step {size[1]}"
             comparisons.append(Comparison(f"{mechanism} on {place}", holds, message, -min(back.mean, whole.mean)))
-        if not comparisons:
-            raise Missing("there are too few numbers")
         return comparisons
 
     word, size = ("rises", "1 point") if sign > 0 else ("falls", "a factor of 2")
     meaning = f"The mean {word} from the smallest ε to the largest, and no step goes back by more than {size}"
-    return Check(meaning, scope, compare, tuple(mechanisms), quantity)
+    return Check(meaning, Scope.EVERY, compare, tuple(mechanisms), quantity)
 
 
-def grows_apart(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
+def grows_apart(mechanism: str, other: str) -> Check:
     """The lead over the other is larger in the upper half of the grid than in the lower."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         a, b = (draws(part, name, "accuracy") for name in (mechanism, other))
         half = len(a) // 2
         if not half:
-            raise Missing("there are too few numbers")
+            return []
         low, high = (
             difference(a.iloc[s].mean().to_numpy(), b.iloc[s].mean().to_numpy()) for s in (slice(half), slice(-half, None))
         )
@@ -238,10 +232,10 @@ def grows_apart(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check
         return [Comparison(place, holds, f"{points(low.mean)} at small ε, {points(high.mean)} at large", low.mean - high.mean)]
 
     meaning = f"The lead is positive at large ε, and at least {100 * MARGIN:g} points larger than at small ε"
-    return Check(meaning, scope, compare, (mechanism, other))
+    return Check(meaning, Scope.EVERY, compare, (mechanism, other))
 
 
-def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Check:
+def close_at_start(mechanism: str, other: str) -> Check:
     """At the smallest epsilon the lead is at most a point."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -251,7 +245,7 @@ def close_at_start(mechanism: str, other: str, scope: Scope = Scope.EVERY) -> Ch
 
     return Check(
         "At the smallest ε at most 1 point ahead, or behind; better than claimed if further ahead",
-        scope,
+        Scope.EVERY,
         compare,
         (mechanism, other),
     )
@@ -313,16 +307,14 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"
             message = f"{size} up and down beyond the change from first to last ({mechanism})"
             comparisons.append(Comparison(place, back.at_least(limit), message, -mean))
-        if not comparisons:
-            raise Missing(f"there are no complete numbers of {', '.join(mechanisms)}")
-        return [min(comparisons, key=lambda c: c.severity)]
+        return sorted(comparisons, key=lambda c: c.severity)[:1]
 
     size = "5 points" if percent(quantity) else "a factor of 2"
     meaning = f"The means go up and down by at least {size} beyond the change from first to last"
     return Check(meaning, scope, compare, tuple(mechanisms), quantity)
 
 
-def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
+def surges(mechanism: str) -> Check:
     """One step of the grid makes half of the way from majority to the non-private model and ends within a point of it."""
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -331,7 +323,7 @@ def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         mean: Floats = values.mean(axis=1).to_numpy()
         way, rise = top - floor, float(mean.max() - mean.min())
         if len(values) < 2:
-            raise Missing("there are too few numbers")
+            return []
         if min(way, rise) < RISE:
             message = f"{points(way)} lie between majority and non-private, and the curve spans {points(rise)}"
             return [Comparison(place, None, f"{message}: no surge can be seen below {100 * RISE:g}")]
@@ -346,4 +338,4 @@ def surges(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         return [Comparison(place, holds, f"{message}, {ends}", -float(step[at]))]
 
     meaning = "One step of the grid makes half of the way from majority to non-private, and ends within 1 point of it"
-    return Check(meaning, scope, compare)
+    return Check(meaning, Scope.EVERY, compare)

@@ -7,7 +7,7 @@ from typing import Any
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.sources import folder
-from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms
+from dpviz.mechanisms import Mechanism, get_mechanism
 
 #: beginnings of file names that stand for a set, beside its catalogue name
 FILES: dict[str, tuple[str, ...]] = {
@@ -93,6 +93,7 @@ def pinned_values(mechanism: str) -> dict[str, float]:
 
     At this clip norm no gradient of a linear model is clipped, as in the papers.
     """
-    known = list_mechanisms().get(mechanism)
-    ruled = {name for name, knob in known.knobs().items() if knob.automatic} if known is not None else set()
-    return {name: value for name, value in (("clip_norm", 1.0), ("sampling_rate", 0.1)) if name in ruled}
+    knobs = get_mechanism(mechanism).knobs()
+    return {
+        name: value for name, value in (("clip_norm", 1.0), ("sampling_rate", 0.1)) if name in knobs and knobs[name].automatic
+    }

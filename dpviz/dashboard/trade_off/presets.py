@@ -12,7 +12,6 @@ from dpviz.dashboard.trade_off import running, settings
 from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
-from dpviz.models import MODELS
 from dpviz.papers.figures import catalogue
 from dpviz.papers.figures.base import Figure
 from dpviz.papers.verdict import Outcome, Verdict
@@ -34,24 +33,14 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         figure, panel = figures[name]
         setup = catalogue.setup(name, _uploads())
         with right:
-            st.button(
-                "Set it up",
-                key="figure-start",
-                on_click=_start,
-                args=(name, spec),
-                width="stretch",
-                type="primary",
-                disabled=bool(setup.unavailable),
-            )
-        if setup.unavailable:
-            panels.empty(f"**Not available.** {words.markdown(setup.unavailable)}")
+            st.button("Set it up", key="figure-start", on_click=_start, args=(name, spec), width="stretch", type="primary")
         where = f"{figure.source.name}, {figure.where(panel)}, section {figure.section}"
         panels.text(f"{where}: {panel.title}, {panel.rows:,} rows.")
         methods = ", ".join(method.name for method in figure.methods.values())
         panels.text(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}.")
         for note in setup.notes:
             st.markdown(f"- {words.markdown(note)}")
-        if chosen.figure == name and view is not None and not setup.unavailable:
+        if chosen.figure == name and view is not None:
             _judged(figure, setup, view)
         else:
             tables.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
@@ -62,8 +51,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
 
 def _title(name: str) -> str:
     figure, panel = catalogue.PANELS[name]
-    missing = "" if panel.model in MODELS else " (not available)"
-    return f"{figure.source.name.split(' (')[0]} · {figure.where(panel)} · {panel.title}{missing}"
+    return f"{figure.source.name.split(' (')[0]} · {figure.where(panel)} · {panel.title}"
 
 
 def _uploads() -> dict[str, str]:

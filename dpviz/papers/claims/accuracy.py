@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import ChoosesStart, get_mechanism, list_mechanisms
-from dpviz.models import MODELS, Setting, get_model
+from dpviz.models import Setting, get_model
 from dpviz.papers import sets
 from dpviz.papers.checks import ALMOST_ZERO, Check
 from dpviz.papers.claims.context import TRIALS, ByCheck, Context, Measured, Test
@@ -61,21 +60,6 @@ def tuning_grid(mechanism: str, model: str, n: int) -> Grid:
     return [_KNOBS_OF_STEPS[mechanism](steps, n) | {"step_size": size} for steps in counts for size in STEP_SIZES]
 
 
-def untestable_verdict(model: str, methods: Sequence[str]) -> Verdict | None:
-    """The verdict where the model is not here, or one of the methods does not run on it."""
-    try:
-        setting = get_model(model).setting(1000, 5, 1e-3)
-    except InvalidInput as problem:
-        return Verdict(
-            Outcome.CANNOT_TELL,
-            f"No model {model!r} here: {problem.cause}.",
-            "Testable once the engine has this model.",
-            (("Models", ", ".join(MODELS)), ("Model asked for", model)),
-        )
-    refusals = [r for m in methods if (r := get_mechanism(m).refusal(setting))]
-    return Verdict(Outcome.CANNOT_TELL, "; ".join(refusals) + ".", "Testable once all methods run on it.") if refusals else None
-
-
 def light(model: str) -> bool:
     """True where a hundred trainings take seconds; a network takes as long for a tenth of the rows."""
     return get_model(model).convex
@@ -107,9 +91,6 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
 
     def test(context: Context) -> Verdict:
         chosen = context.choose(quick or model, model)
-        missing = untestable_verdict(chosen, (mechanism, other))
-        if missing is not None:
-            return missing
         names = context.data(QUICK if light(chosen) else QUICK[:1], FULL)
         # a rule on influences inverts a network's Hessian for every draw and round
         grid = (0.05, 0.2, 1.0, 5.0) if light(chosen) else context.choose((0.2, 5.0), (0.05, 0.2, 1.0, 5.0))
@@ -206,9 +187,6 @@ def comparison_test(
     """A method beside others at the same claimed budgets, each at its best hyperparameters."""
 
     def test(context: Context) -> Verdict:
-        missing = untestable_verdict(model, (mechanism, *(other for other, _ in others)))
-        if missing is not None:
-            return missing
         names = context.choose(QUICK if light(model) else QUICK[:1], QUICK)
         seeds = context.choose(40, 200)
         rows, numbers, tables = [], [], []

@@ -12,9 +12,9 @@ from dpviz.common.digits import three
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import rows_of
 from dpviz.datasets.base import train_size
-from dpviz.mechanisms import list_mechanisms
+from dpviz.mechanisms import get_mechanism
 from dpviz.mechanisms.knobs import Knob
-from dpviz.models import MODELS, get_model
+from dpviz.models import get_model
 from dpviz.papers import sets
 from dpviz.papers.figures import chen, kang
 from dpviz.papers.figures.base import Figure, Panel
@@ -45,7 +45,6 @@ class Setup:
         low, high, points: the grid.
         shows: quantity.
         notes: what differs from the paper, one sentence each.
-        unavailable: why it cannot be computed here, "" where it can.
     """
 
     values: dict[str, Any]
@@ -55,7 +54,6 @@ class Setup:
     shows: str
     splits: int = 1
     notes: tuple[str, ...] = ()
-    unavailable: str = ""
 
 
 def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
@@ -84,25 +82,23 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(
             f"The paper's set has {panel.features} features, this one {features}: gaps and rare values are encoded otherwise."
         )
-    model = panel.model
-    if model not in MODELS:
-        missing = f"There is no model {model!r} here."
-        return Setup({}, figure.low, figure.high, figure.points, figure.shows, notes=tuple(notes), unavailable=missing)
-    able = []
-    for name, method in figure.methods.items():
-        why = _refusal(name, model, n, figure.lam)
-        if why is None:
-            able.append(name)
-        else:
-            notes.append(f"{method.name} is left out: {why}.")
-    unavailable = "" if able else "None of its methods can be run on this model."
+    setting = get_model(panel.model).setting(n, 1, figure.lam)
+    refusals = {name: why for name in figure.methods if (why := get_mechanism(name).refusal(setting))}
+    notes += [f"{figure.methods[name].name} is left out: {why}." for name, why in refusals.items()]
     delta = panel.delta
     if delta is None:
         notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
     elif delta >= 1 / n:
         delta = None
     seeds, splits = (SMALL_SEEDS, SMALL_SPLITS) if rows_of(dataset) < SMALL else (figure.seeds, 1)
-    chosen = {name: with_rows({**sets.pinned_values(name), **knobs}, n) for name, knobs in figure.knobs.items() if name in able}
+    chosen = {
+        name: {
+            knob: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value
+            for knob, value in {**sets.pinned_values(name), **method.knobs}.items()
+        }
+        for name, method in figure.methods.items()
+        if name not in refusals
+    }
     values = {
         "dataset": dataset,
         "model": panel.model,
@@ -113,7 +109,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "row_scaling": "unit",
     }
     notes.append(f"Kept verdicts: {seeds} noise draws, each method's own, on {splits} 80/20 split{'' if splits == 1 else 's'}.")
-    return Setup(values, figure.low, figure.high, figure.points, figure.shows, splits, tuple(notes), unavailable)
+    return Setup(values, figure.low, figure.high, figure.points, figure.shows, splits, tuple(notes))
 
 
 def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
@@ -125,15 +121,11 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
     shared = {"lam": f"{figure.lam:g}", "row_scaling": "unit length"}
     rows = [("all methods", SHARED[name], value, GIVEN if name in figure.fixed else OURS) for name, value in shared.items()]
     for name, method in figure.methods.items():
-        for knob, declared in list_mechanisms()[name].knobs().items() if name in list_mechanisms() else ():
-            used = {**sets.pinned_values(name), **method.knobs}
+        cls, used = get_mechanism(name), {**sets.pinned_values(name), **method.knobs}
+        for knob, declared in cls.knobs().items():
             given = knob in method.knobs or knob in method.fixed
             automatic = bool(declared.automatic) and not given and knob not in used
-            value = (
-                str(declared.automatic)
-                if automatic
-                else _in_words(declared, used.get(knob, list_mechanisms()[name].defaults()[knob]))
-            )
+            value = str(declared.automatic) if automatic else _in_words(declared, used.get(knob, cls.defaults()[knob]))
             rows.append((method.name, str(declared.label), value, GIVEN if given else SILENT if automatic else OURS))
     return rows
 
@@ -141,14 +133,3 @@ def settings(panel_id: str) -> list[tuple[str, str, str, str]]:
 def _in_words(declared: Knob, value: object) -> str:
     text = declared.in_words(value) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
     return f"{text} {getattr(declared, 'unit', '')}".rstrip()
-
-
-def _refusal(mechanism: str, model: str, n: int, lam: float) -> str | None:
-    """The reason for which a method cannot be run on a model, or None."""
-    cls = list_mechanisms().get(mechanism)
-    return "it is not implemented here" if cls is None else cls.refusal(get_model(model).setting(n, 1, lam))
-
-
-def with_rows(knobs: Mapping[str, Any], n: int) -> dict[str, Any]:
-    """Knobs for n training rows: "1/sqrt(n)" is replaced by its value."""
-    return {name: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value for name, value in knobs.items()}
