@@ -207,26 +207,6 @@ def of_dbdp_pi(trial: Trial) -> Iterator[bool]:
         right.append(np.allclose(fit.theta[0, s], start - built.step_size * problem.setting.unit_step * gradient))
     yield all(right)
     yield normal(np.array(draws))
-    if built.rule == "as-written":  # as intended, rows of zeros train without noise
-        yield replayed(trial, dataclasses.replace(built, rounds=2, local_steps=2))
-
-
-def replayed(trial: Trial, built: Any) -> bool:
-    """True where four steps on rows of zeros are those of Algorithm 2, with rows and noise drawn here."""
-    problem = blank()
-    cal = built.calibrate(problem.setting, trial.budget)
-    theta, step = trial.theta(problem, cal, built=built), built.step_size * problem.setting.unit_step
-    for s, stream in enumerate(spawn(11, trial.seeds)[:20]):
-        rows, normal = (generator(part) for part in substreams(stream, 2))
-        index, noise, at = rows.integers(problem.n, size=4), normal.standard_normal((4, problem.m)), np.zeros(problem.m)
-        for k in range(4):
-            y = problem.rows.y[index[k : k + 1]]
-            weight = feature_noise_of(problem.model).data_weights(at[None], Rows(np.zeros((1, problem.m)), y))[0]
-            x = cal.noise_scale / (np.sqrt(weight) if built.scaling == "root" else weight) * noise[k : k + 1]
-            at = at - step * (problem.model.sum_gradient(at[None], Rows(x, y))[0] + problem.lam * at)
-        if not np.allclose(theta[s], at, rtol=1e-6):
-            return False
-    return True
 
 
 def of_rows(trial: Trial) -> Iterator[bool]:

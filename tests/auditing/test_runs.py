@@ -1,21 +1,25 @@
-"""Audits that start from a run, and the survey of all mechanisms: they attack what they say, with the run's own numbers."""
+"""Pairs of neighbours, audits that start from a run, and the survey of all mechanisms: they attack what they say."""
 
 import math
 
 import numpy as np
 import pytest
+from support import make_problem
+from support_game import BUDGET, SVM
 
 import dpviz
-from dpviz.auditing import EXCEEDED, NO_CLAIM, audit, worst_case
+from dpviz.auditing import EXCEEDED, NO_CLAIM, PAIRS, audit, battery, most_influential, pair_without, replace_by, worst_case
 from dpviz.auditing.attacks.halves import Halves
-from dpviz.auditing.pairs import differing_rows
+from dpviz.auditing.pairs import differing_rows, make
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import survey, table
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
-from dpviz.mechanisms import Mechanism
+from dpviz.influence import influence_of
+from dpviz.mechanisms import HasWorstPair, Mechanism
 from dpviz.mechanisms.knobs import Number
+from dpviz.mechanisms.output.output_gaussian import OutputGaussian
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -49,8 +53,6 @@ def test_what_is_no_training_row_is_refused() -> None:
         with pytest.raises(InvalidInput, match="not a training row") as refused:
             pair_of(SPEC, kind, **asked)
         assert refused.value.field == list(asked)[-1]
-    with pytest.raises(InvalidInput, match="pair"):
-        pair_of(SPEC, "nothing")
 
 
 def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:
@@ -116,3 +118,58 @@ def test_the_batches_of_a_claim_stay_those_of_the_run() -> None:
     assert mechanism_for_rows(spec, 1000).batch_size == 1
     assert spec.build().knobs()["batch_size"].unit == "rows", "what keeps its share of the rows is declared, not read off a unit"
     assert one_run_of(spec, 1000)[1].calibration.claimed_budget is not None
+
+
+def test_the_worst_case_is_the_declared_pair_or_the_opposed_one_for_noise_on_rows() -> None:
+    budget, names = Budget(1.0, 1e-5), {}
+    for name in ("dbdp", "fukuchi-input", "output-gaussian"):
+        names[name] = worst_case(dpviz.list_mechanisms()[name](), SVM, budget, n=20, d=3, lam=0.1).name
+    assert names == {"dbdp": "own", "fukuchi-input": "opposed", "output-gaussian": "quiet"}
+
+
+def test_quiet_pair_uses_up_the_sensitivity() -> None:
+    pair = worst_case(OutputGaussian(), SVM, BUDGET, n=50, d=3, lam=0.1)
+    bound = OutputGaussian().calibrate(pair.first.setting, BUDGET).sensitivity
+    assert np.linalg.norm(pair.first.optimum - pair.second.optimum) == pytest.approx(bound, rel=1e-6)
+
+
+def test_pairs_from_data() -> None:
+    problem = make_problem(n=60, d=3, lam=0.05)
+    worst = most_influential(problem)
+    index = differing_rows(worst.first, worst.second)
+    assert index == influence_of(problem).leave_one_out().norm.argmax()
+    other = replace_by(problem, 3, np.zeros(3), -1.0)
+    assert differing_rows(other.first, other.second) == 3
+    assert [p.name for p in battery(OutputGaussian(), SVM)] == list(PAIRS)
+
+
+def test_add_remove_is_audited_on_a_row_that_is_there_or_not() -> None:
+    budget, relation = Budget(1.0, 1e-5), dpviz.list_mechanisms()["dp-sgd"].from_params({"relation": "add-remove", "epochs": 1.0})
+    gone = pair_without(make_problem(n=20, d=2, lam=0.2), 3)
+    assert audit(relation, gone.first, gone.second, budget, runs=40).verdict == NO_VIOLATION
+
+
+OWN = [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, HasWorstPair)]
+
+
+@pytest.mark.parametrize("name", [*PAIRS, *OWN])
+@pytest.mark.parametrize(("n", "d"), [(4, 2), (31, 7)])
+def test_pairs_are_neighbours_in_the_unit_ball(name: str, n: int, d: int, model_id: str) -> None:
+    model = get_model(model_id)
+    if name in OWN:
+        worst = dpviz.list_mechanisms()[name].worst_pair  # type: ignore[attr-defined]
+        assert worst(model, model.setting(3, 2, 0.1)) is worst(model, model.setting(4, 1, 0.1)) is None
+        sides = worst(model, model.setting(n, d, 0.1))
+        along = [float(p.rows.y[-1] * p.rows.signed[0] @ p.rows.X[-1]) for p in sides]
+        assert along[0] == along[1] <= 0, "the others teach neither form"
+        assert [p.rows.norms[-1] for p in sides] == pytest.approx([1.0, 1.0]), "a short row differs by less"
+    else:
+        pair = make(name, model, n, d, 0.1)
+        sides = pair.first, pair.second
+    assert differing_rows(*sides) == n - 1
+    for problem in sides:
+        assert (problem.n, problem.lam) == (n, 0.1)
+        assert problem.rows.norms.max() <= 1 + 1e-12
+        assert set(problem.rows.y) <= {-1.0, 1.0}
+        if name in ("quiet", "presence", "opposed"):  # as many of either label, so that none is learnt for its number
+            assert abs(problem.rows.y[:-1].sum()) <= 1

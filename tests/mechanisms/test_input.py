@@ -6,7 +6,6 @@ from support import make_problem
 
 import dpviz
 from dpviz.common.random import spawn
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.input.dbdp import Descent
 from dpviz.models import Rows, feature_noise_of, get_model
@@ -31,8 +30,6 @@ def test_claims_stay_claims(name: str) -> None:
     # what does hold: rows of one label differ by 2 at most, so each report is a Gaussian mechanism with mu = 2/sigma
     assert cal.details["same_label_local_mu"] == pytest.approx(2 / cal.noise_scale, rel=1e-12)
     assert cal.details["same_label_local_epsilon"] == pytest.approx(float(gaussian_epsilon(1e-5, 2 / cal.noise_scale)))
-    with pytest.raises(InvalidInput, match="delta"):
-        get_mechanism(name)().calibrate(make_problem().setting, Budget(1.0))
 
 
 def test_shared_noise_has_no_local_guarantee() -> None:
@@ -64,18 +61,6 @@ def test_mixed_derivative_against_finite_differences(loss: Logistic | HuberHinge
         singular = np.linalg.svd(np.column_stack(steps), compute_uv=False)
         got = linear_mixed(y * loss.slope(margin), loss.curvature(margin), x[None], w, constant=constant)
         np.testing.assert_allclose(got[0], singular[0], atol=1e-8)
-
-
-def test_noisy_gradient_is_the_gradient_of_the_perturbed_rows(model_id: str) -> None:
-    problem = make_problem(n=700, d=6, model=model_id)
-    rng = np.random.default_rng(1)
-    theta, scale = rng.standard_normal((3, 6)), np.array([0.0, 0.1, 2.0])
-    for noise in (rng.standard_normal((700, 6)), rng.standard_normal((1, 6))):
-        training = feature_noise_of(problem.model)
-        got = training.noisy_gradient(theta, problem.rows, noise[None], scale)
-        for r in range(3):
-            copy = Rows(problem.rows.X + scale[r] * noise, problem.rows.y)
-            np.testing.assert_allclose(got[r], problem.model.sum_gradient(theta[r : r + 1], copy)[0], rtol=2e-5, atol=2e-3)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-5)])
@@ -121,7 +106,7 @@ def test_report_sensitivity_is_exact(model: str, bound: float) -> None:
     cal = dpviz.calibrate("fukuchi-input", n=100, d=3, epsilon=1, delta=1e-5, model=model)
     assert cal.sensitivity == bound
     base = make_problem(n=10, d=3, model=model)
-    built, rng = get_mechanism("fukuchi-input")(), np.random.default_rng(0)
+    built = get_mechanism("fukuchi-input")()
 
     def distance(x: np.ndarray, y: float, other: np.ndarray, label: float) -> float:
         here, there = base.replace_row(0, x, y), base.replace_row(0, other, label)
@@ -134,11 +119,6 @@ def test_report_sensitivity_is_exact(model: str, bound: float) -> None:
     e = np.array([1.0, 0.0, 0.0])
     assert distance(e, 1.0, -e, 1.0) == pytest.approx(bound, rel=1e-12)  # reached
     assert distance(e, 1.0, e, -1.0) == pytest.approx(bound, rel=1e-12)  # by a label alone, too
-    for _ in range(500):
-        x, other = rng.standard_normal((2, 3))
-        lengths = rng.random(2) ** 0.2
-        x, other = x / np.linalg.norm(x) * lengths[0], other / np.linalg.norm(other) * lengths[1]
-        assert distance(x, 1.0, other, float(rng.choice([-1, 1]))) <= bound
 
 
 def test_fukuchi_without_noise_minimises_its_quadratic() -> None:

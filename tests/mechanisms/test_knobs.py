@@ -1,4 +1,4 @@
-"""Types of knobs: what one writes it reads back, and a new type is one class."""
+"""Knobs: what one writes it reads back; values that no proof or formula covers are refused."""
 
 from typing import Any
 
@@ -12,6 +12,8 @@ from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Knob, Number, Pick, Switch, Whole, knob
+from dpviz.models import Rows, Setting, get_model
+from dpviz.privacy.budget import Budget
 
 KINDS: list[tuple[Knob, st.SearchStrategy[Any]]] = [
     (Number(label="a", help="b", low=1e-6, high=1e6, log=True), st.floats(1e-6, 1e6)),
@@ -88,3 +90,38 @@ def test_an_unknown_parameter_is_named_with_those_that_there_are(name: str, ther
     with pytest.raises(InvalidInput, match=r"params\['steps_size'\]") as caught:
         dpviz.list_mechanisms()[name].from_params({"steps_size": 1.0})
     assert there in str(caught.value)
+
+
+LONG = {"batch_size": 1, "epochs": 1000, "step_size": 10.0}
+
+
+def linear(n: int, model: str = "logistic") -> Setting:
+    return get_model(model).setting(n, 5, 1e-3 if n > 50 else 0.1)
+
+
+#: mechanism, hyperparameters, setting, budget, and the words in which it is refused
+UNCOVERED: list[tuple[str, dict[str, Any], Setting, Budget, str]] = [
+    ("ldp-duchi", {"release": "gradient", "batches": 41}, linear(40), Budget(1.0), "batches"),
+    ("dp-svrg", {"rounds": 1000, "inner_steps": 100_000}, linear(1000), Budget(1.0, 1e-5), "inner_steps"),
+    ("dp-svrg", {"relation": "add-remove"}, linear(500), Budget(1e-3, 1e-12), "order"),
+    ("dp-svrg", {"relation": "replace-one"}, linear(500), Budget(1e-3, 1e-12), "order"),
+    ("bassily-sgd", {"mode": "faithful"}, linear(1001), Budget(1.0, 1e-5), "1,002,001 steps"),
+    ("bassily-sgd", {"mode": "faithful", "relation": "add-remove"}, linear(50), Budget(1.0, 1e-5), "relation"),
+    ("bolt-on-psgd", {"rule": "sc-constant", "bound": "published"}, linear(40, "svm"), Budget(1.0, 1e-5), "step_size"),
+    *((name, LONG, linear(2000), Budget(1.0, 1e-5), "step_size") for name in ("nsgd", "rsgd", "rsgd-ar")),
+    *((name, {}, linear(40), Budget(1.0), "delta") for name in ("input-perturbation", "dbdp")),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "setting", "budget", "words"), UNCOVERED)
+def test_what_no_proof_or_formula_covers_is_refused(
+    name: str, params: dict[str, Any], setting: Setting, budget: Budget, words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        dpviz.list_mechanisms()[name].from_params(params).calibrate(setting, budget)
+
+
+@pytest.mark.parametrize("weight", [1.1, np.nan])
+def test_weights_above_one_make_no_rows(weight: float) -> None:
+    with pytest.raises(ValueError, match="weights"):
+        Rows(np.zeros((2, 1)), np.ones(2), weights=np.array([1.0, weight]))

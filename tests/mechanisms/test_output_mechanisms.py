@@ -10,7 +10,6 @@ from support import make_problem, mostly_long
 
 import dpviz
 from dpviz.common.random import spawn, standard_gaussian
-from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.run import calibrate
 from dpviz.mechanisms import Training
 from dpviz.mechanisms.base import Mechanism
@@ -21,7 +20,7 @@ from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
 from dpviz.privacy.accounting import account
 from dpviz.privacy.accounting.account import HOCKEY_STICK
-from dpviz.privacy.accounting.events import only_step, scaled
+from dpviz.privacy.accounting.events import scaled
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.sensitivity.algorithm2 import epoch_steps
@@ -36,7 +35,6 @@ def build(name: str, **knobs: object) -> Mechanism:
 
 def test_reference_sensitivities() -> None:
     facts = {"n": 45222, "d": 100, "lam": 1e-3, "epsilon": 1, "delta": 1e-5}
-    assert calibrate("outpert-gd", **facts, calibration="published").sensitivity == pytest.approx(0.11100615449836582, rel=1e-9)
     # Proposition 2 at its best step, 2/(L + mu), is 2G/(n mu); a finite number of steps stays below
     assert calibrate("outpert-gd", **facts, calibration="proposition-2").sensitivity == pytest.approx(2 / 45.222, rel=1e-9)
     assert calibrate("outpert-gd", **facts).sensitivity < 0.9 * 2 / 45.222
@@ -48,15 +46,6 @@ def test_reference_sensitivities() -> None:
         svm = calibrate(name, **facts, refined=True, model="svm")
         assert svm.sensitivity == pytest.approx(2 / 45.222 + 2e-11 / 1e-3, rel=1e-12)
         assert any("nothing" in note for note in svm.notes)
-
-
-def test_classical_noise_is_not_called_enough_where_it_is_not() -> None:
-    small = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=0.5, delta=1e-6, noise="classical")
-    assert small.proved_budget == small.claimed_budget
-    large = calibrate("bolt-on-psgd", n=1000, d=5, epsilon=50.0, delta=1e-6, noise="classical", bound="recursion")
-    assert large.claimed_budget == Budget(50.0, 1e-6)
-    assert large.proved_budget.epsilon > 50.0
-    assert any("ε < 1" in note for note in large.notes)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.97, 1.03])
@@ -74,25 +63,12 @@ def test_published_noise_proves_its_epsilon_from_the_needed_noise_on(name: str, 
     reached = account.epsilon(scaled(built.releases(setting), cal.noise_scale), HOCKEY_STICK, budget.delta)
     assert reached <= cal.proved_budget.epsilon * (1 + 1e-7)
     assert name != "dp-gd" or (reached > budget.epsilon) == (share < 1)
+    assert name != "bolt-on-psgd" or (cal.claimed_budget == budget and any("ε < 1" in note for note in cal.notes))
 
 
 def test_counting_the_permutation_in_needs_less_noise() -> None:
     facts = {"n": 5000, "d": 5, "epsilon": 1.0, "delta": 1e-6, "rule": "convex-decreasing"}
     assert calibrate("bolt-on-psgd", **facts, noise="mixture").noise_scale < 0.99 * calibrate("bolt-on-psgd", **facts).noise_scale
-
-
-@pytest.mark.parametrize("knobs", [{"batch_size": 1, "epochs": 1000, "step_size": 10.0}])
-def test_steps_that_explode_are_refused(knobs: dict) -> None:
-    for name in ("nsgd", "rsgd", "rsgd-ar"):
-        with pytest.raises(InvalidInput, match="step_size"):
-            calibrate(name, n=2000, d=5, epsilon=1.0, **knobs)
-
-
-def test_steps_beyond_the_published_proof_are_refused() -> None:
-    facts = {"n": 40, "d": 5, "epsilon": 1.0, "rule": "sc-constant", "model": "svm"}
-    assert calibrate("bolt-on-psgd", **facts).proved_budget is not None  # the recursion covers them
-    with pytest.raises(InvalidInput, match="step_size"):
-        calibrate("bolt-on-psgd", **facts, bound="published")
 
 
 def naive(problem: Problem, order: np.ndarray, steps: np.ndarray, m: int, window: int) -> np.ndarray:
@@ -200,18 +176,6 @@ def test_noise_is_for_the_worst_batch_and_not_for_the_last_one() -> None:
     assert cal.details["sensitivity_last_batch"] == pytest.approx(last, rel=1e-9)
     assert cal.sensitivity == pytest.approx(2**5 * last, rel=1e-9)
     assert cal.noise_scale * gaussian_mu(budget) == pytest.approx(2**5 * last, rel=1e-9)
-
-
-@pytest.mark.parametrize("noise", ["exact", "mixture"])
-@pytest.mark.parametrize("bound", ["recursion", "published"])
-def test_the_event_of_bolt_on_is_of_the_sensitivity_that_is_declared(bound: str, noise: str) -> None:
-    setting = make_problem(n=60).setting
-    built = build("bolt-on-psgd", bound=bound, noise=noise, batch_size=10, rule="convex-decreasing")
-    cal = built.calibrate(setting, Budget(1.0, 1e-5))
-    step = only_step(built.released(setting, cal))
-    assert step.sensitivity == pytest.approx(cal.sensitivity, rel=1e-9)
-    assert step.event.sigma == cal.noise_scale
-    assert (cal.sensitivity > 1.01 * cal.details["recursion_sensitivity"]) == (bound == "published"), "the bounds differ"
 
 
 @pytest.mark.parametrize("seeds", [2, 3])

@@ -108,9 +108,10 @@ def test_pidp_trains_as_its_algorithm_says(rule: str, size: int, begin: str) -> 
     np.testing.assert_allclose(np.broadcast_to(fit.record.rule_margin, (2, 3, N))[1, 0], compared - bound, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("scaling", ["linear", "root"])
 @pytest.mark.parametrize("rule", ["as-written", "as-intended"])
-def test_dbdp_trains_as_its_algorithm_says(rule: str) -> None:
-    mechanism, _ = built("dbdp-pi", rule=rule, start="non-private", scaling="linear")
+def test_dbdp_trains_as_its_algorithm_says(rule: str, scaling: str) -> None:
+    mechanism, _ = built("dbdp-pi", rule=rule, start="non-private", scaling=scaling)
     tight = {"as-written": (0.55, 0.8), "as-intended": (0.3, 1.0)}[rule]
     cals = [mechanism.calibrate(PROBLEM.setting, Budget(epsilon, 1e-2)) for epsilon in tight]
 
@@ -124,7 +125,8 @@ def test_dbdp_trains_as_its_algorithm_says(rule: str) -> None:
             )
             passed[k] = size <= cal.budget.epsilon
             weight = feature_noise_of(PROBLEM.model).data_weights(local[None], PROBLEM.rows.take(np.array([row])))[0]
-            X = PROBLEM.rows.X[row] + (0.0 if passed[k] else cal.noise_scale / weight * noise[0, k])
+            scale = cal.noise_scale / (np.sqrt(weight) if scaling == "root" else weight)
+            X = PROBLEM.rows.X[row] + (0.0 if passed[k] else scale * noise[0, k])
             local = local - 0.5 * PROBLEM.setting.unit_step * gradient(local, row, X)
             outer = local if (k + 1) % 4 == 0 else outer
         return outer, passed

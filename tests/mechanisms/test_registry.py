@@ -1,17 +1,25 @@
-"""Mechanisms are found in the family folders and through the entry points of other packages."""
+"""Mechanisms are found in family folders and entry points, one is chosen automatically, and calibrations are labelled."""
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import dpviz
-from dpviz.mechanisms import registry
-from dpviz.mechanisms.registry import GROUP
+from dpviz.cli.main import main
+from dpviz.common.validate import InvalidInput
+from dpviz.mechanisms import Calibration, registry
+from dpviz.mechanisms.registry import GROUP, automatic_mechanism
+from dpviz.models import get_model
+from dpviz.privacy.budget import Budget, Status
 
 SOURCE = '''
 from __future__ import annotations
@@ -110,3 +118,111 @@ def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a 
         list(registry._of_entry_point(EntryPoint("strange", target, GROUP)))
     good = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP)
     assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
+
+
+BUDGET = Budget(1.0, 1e-5)
+FACTS: dict[str, Any] = {"query": "q", "sensitivity_source": "s", "sensitivity": 1.0, "noise_scale": 2.0, "accountant": "a"}
+
+
+def test_each_way_of_making_one_sets_its_own_label() -> None:
+    proved = Calibration.proved(BUDGET, **FACTS)
+    assert (proved.status, proved.proved_budget, proved.claimed_budget) == (Status.PROVED, BUDGET, BUDGET)
+    other = Calibration.proved(BUDGET, **FACTS, proves=Budget(2.0), claims="nothing")
+    assert (other.proved_budget, other.claimed_budget) == (Budget(2.0), None)
+    conditional = proved.conditional("the minimiser is exact")
+    assert (conditional.status, conditional.conditions) == (Status.PROVED_IF, ("the minimiser is exact",))
+    claimed = Calibration.claimed(BUDGET, **FACTS)
+    assert (claimed.status, claimed.proved_budget, claimed.claimed_budget) == (Status.CLAIM, None, BUDGET)
+    nothing = Calibration.unprotected(BUDGET, **FACTS)
+    assert (nothing.status, nothing.proved_budget, nothing.claimed_budget) == (Status.NONE, None, None)
+    for made in (proved, conditional, claimed, nothing):
+        quiet = made.noiseless()
+        assert (quiet.status, quiet.noise_scale, quiet.proved_budget, quiet.conditions) == (Status.NONE, 0.0, None, ())
+
+
+@pytest.mark.parametrize(
+    ("made", "wrong"),
+    [
+        ("proved", {"proved_budget": None}),
+        ("proved", {"status": Status.CLAIM}),
+        ("proved", {"status": Status.NONE}),
+        ("proved", {"status": Status.PROVED_IF}),
+        ("proved", {"conditions": ("if",)}),
+        ("claimed", {"status": Status.PROVED}),
+        ("claimed", {"proved_budget": BUDGET}),
+        ("claimed", {"claimed_budget": None}),
+        ("unprotected", {"claimed_budget": BUDGET}),
+        ("unprotected", {"proved_budget": BUDGET}),
+    ],
+)
+def test_a_label_that_does_not_fit_is_an_error(made: str, wrong: dict[str, Any]) -> None:
+    calibration = getattr(Calibration, made)(BUDGET, **FACTS)
+    with pytest.raises(ValueError, match="does not fit"):
+        dataclasses.replace(calibration, **wrong)
+
+
+def test_a_conditional_guarantee_names_its_conditions() -> None:
+    with pytest.raises(ValueError, match="0 conditions"):
+        Calibration.proved(BUDGET, **FACTS).conditional()
+
+
+def chosen(model: str = "logistic", n: int = 40_000, d: int = 100, epsilon: float = 1.0, **more: int) -> str:
+    return automatic_mechanism(replace(get_model(model).setting(n, d, 1e-4), **more), epsilon)[0]
+
+
+@pytest.mark.parametrize("model", ["logistic", "svm"])
+def test_objective_perturbation_is_chosen_where_rows_are_many_for_the_features(model: str) -> None:
+    assert chosen(model) == chosen(model, n=12_801) == "objective-tight"
+    assert chosen(model, n=12_799) == chosen(model, epsilon=0.3) == chosen(model, d=1600) == "dp-gd"
+    assert chosen(model, person_rows=4) == "dp-gd", "of persons there are fewer"
+
+
+@pytest.mark.parametrize("model", ["mlp", "mlp-32"])
+def test_networks_have_no_method_that_needs_convexity(model: str) -> None:
+    assert chosen(model, n=10**7) == "dp-gd"
+
+
+def test_hyperparameters_restrict_the_choice() -> None:
+    setting = get_model("logistic").setting(40_000, 100, 1e-4)
+    assert automatic_mechanism(setting, 1.0, ["steps"])[0] == "dp-gd"
+    with pytest.raises(InvalidInput, match="no method that is chosen automatically has flavour"):
+        automatic_mechanism(setting, 1.0, ["flavour"])
+
+
+def test_a_classifier_names_the_method_that_it_chose() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (6000, 2))
+    y = x[:, 0] > 0
+    found = [dpviz.PrivateClassifier(epsilon=e, data_norm=1.5, random_state=0).fit(x, y).guarantee_.mechanism for e in (0.1, 3.0)]
+    assert found == ["dp-gd", "objective-tight"]
+    assert dpviz.PrivateClassifier(epsilon=3.0, data_norm=1.5, random_state=0, steps=5).fit(x, y).guarantee_.mechanism == "dp-gd"
+
+
+def test_commands_choose_and_a_link_keeps_its_method(capsys: pytest.CaptureFixture[str]) -> None:
+    size = ["calibrate", "--n", "50000", "--d", "100", "--epsilon", "1", "--mechanism", "automatic"]
+    for arguments, method in (
+        (size, "objective-tight"),
+        (["run", "--dataset", "breast-cancer", "--epsilon", "50", "--seeds", "2"], "objective-tight"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2"], "objective-tight"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2&v=1"], "dp-gd"),
+        (["run", "?dataset=breast-cancer&epsilon=50&seeds=2&mechanism=dp-gd"], "dp-gd"),
+        (["run", "--dataset", "breast-cancer", "--epsilon", "50", "--seeds", "2", "--set", "steps=5"], "dp-gd"),
+    ):
+        assert main(arguments) in (0, None)
+        text = capsys.readouterr().out
+        assert f"{method} on logistic" in text
+        assert ("automatic: " in text) == ("v=1" not in str(arguments) and "mechanism=dp-gd" not in str(arguments))
+
+
+def test_a_run_has_the_method_of_each_of_its_budgets() -> None:
+    """A curve of the automatic method is made of the runs that it names."""
+    spec = dpviz.RunSpec("breast-cancer", seeds=2)
+    results = dpviz.run_epsilons(spec, [1.0, 100.0], instances=False)
+    assert [r.spec.mechanism for r in results] == ["dp-gd", "objective-tight"]
+    assert dpviz.resolve(spec).request == spec
+    assert dpviz.resolve(spec).why.endswith("< 1,280")
+    named = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="objective-tight", epsilon=100.0, seeds=2))
+    swept = dpviz.sweep("breast-cancer", mechanisms=["automatic", "dp-gd"], epsilons=[1.0, 100.0], seeds=2)
+    own = swept[(swept["mechanism"] == "automatic") & (swept["epsilon"] == 100.0)]
+    assert own["accuracy"].to_numpy() == pytest.approx(named.accuracy)
+    weighted = dpviz.resolve(dpviz.RunSpec("breast-cancer", class_weight=2.0)).spec.mechanism
+    assert dpviz.list_mechanisms()[weighted].weighted

@@ -161,21 +161,6 @@ def test_what_curvature_may_cost_grows_with_rows_and_budget() -> None:
     assert built.value("curvature_share", get_model("logistic").setting(10**6, 20, 1e-9)) == 0.1, "before a budget is known"
 
 
-@pytest.mark.parametrize("name", ["objective-tight", "kst-objective", "amp"])
-def test_lambda_of_an_objective_is_the_least_that_is_enough_for_its_own_noise(name: str) -> None:
-    built = dpviz.list_mechanisms()[name]()
-    for n, d, epsilon in ((300, 20, 1.0), (30_000, 100, 3.0), (30_000, 100, 10.0)):
-        setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
-
-        def wanted(lam: float, setting: Setting = setting, budget: Budget = budget) -> float:
-            own = built.calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m)
-            return rules.against_objective_noise(replace(setting, lam=1e-9), own)
-
-        lam = built.automatic_lam(setting, budget)
-        assert wanted(lam) <= lam
-        assert all(wanted(less) > less for less in rules.LAMS if setting.lam <= less < lam)
-
-
 def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_less_lambda() -> None:
     """The least lambda on a grid with ln(1 + beta/(n lambda)) <= epsilon/10, up to rounding; many features need more."""
     n, lams, built = 500, np.geomspace(1e-6, 0.1, 100_001), dpviz.list_mechanisms()["cms-objective"]()
@@ -191,24 +176,6 @@ def test_curvature_costs_cms_objective_a_tenth_of_epsilon_where_noise_asks_for_l
         wanted = lams[2 * np.log1p(0.25 / (n * lams)) <= rules.curvature_share(few, epsilon, 2) * epsilon].min()
         found = type(built)(slack="published").automatic_lam(few, Budget(epsilon))
         assert abs(math.log(found / wanted)) <= math.log(2.5) / 2 + 1e-3
-
-
-@pytest.mark.parametrize("name", ["output-gaussian", "cms-output", "bolt-on-psgd"])
-def test_lambda_of_noise_on_the_model_is_the_least_that_keeps_it_small(name: str) -> None:
-    built = dpviz.list_mechanisms()[name]()
-    for n, d, epsilon in ((300, 3, 1.0), (3000, 50, 1.0), (30_000, 100, 10.0)):
-        setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
-
-        def on_a_weight(lam: float, setting: Setting = setting, budget: Budget = budget) -> float:
-            length = built.calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m)
-            return length / math.sqrt(setting.m)
-
-        lam = built.automatic_lam(setting, budget)
-        assert on_a_weight(lam) <= 0.5 < on_a_weight(max(less for less in rules.LAMS if less < lam))
-        assert built.automatic_lam(setting, Budget(1e-5, 1e-7)) == 1.0, "the largest that the sidebar offers"
-        assert built.automatic_lam(setting, Budget(1e8, 1e-7)) == setting.lam
-    if name == "bolt-on-psgd":  # the other rules' noise does not fall with lambda
-        assert get_mechanism(name)(rule="convex-sqrt").automatic_lam(setting, Budget(0.1, 1e-7)) == setting.lam  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", ["objective-tight", "cms-objective", "output-gaussian", "cms-output", "fukuchi-input"])
@@ -328,3 +295,30 @@ def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
     other = ruled.calibrate(neighbours[119 - n].setting, Budget(1.0, 1e-5))
     with pytest.raises(dpviz.InvalidInput, match=r"different sampling rates: 0\.02, 0\.1"):
         ruled.fit(Training(neighbours[n], [cal, other], spawn(0, 1)))
+
+
+#: rows, features and epsilon, for noise in the objective and on the model
+OBJECTIVES = ("objective-tight", "kst-objective", "amp"), ((300, 20, 1.0), (30_000, 100, 3.0), (30_000, 100, 10.0))
+MODELS = ("output-gaussian", "cms-output", "bolt-on-psgd"), ((300, 3, 1.0), (3000, 50, 1.0), (30_000, 100, 10.0))
+
+
+@pytest.mark.parametrize(("name", "cases"), [(name, cases) for names, cases in (OBJECTIVES, MODELS) for name in names])
+def test_lambda_is_the_least_that_is_enough_for_its_own_noise(name: str, cases: tuple[tuple[int, int, float], ...]) -> None:
+    built = dpviz.list_mechanisms()[name]()
+    for n, d, epsilon in cases:
+        setting, budget = get_model("logistic").setting(n, d, rules.regularisation(n, d)), Budget(epsilon, 1e-7)
+
+        def enough(lam: float, setting: Setting = setting, budget: Budget = budget) -> bool:
+            length = built.calibrate(replace(setting, lam=lam), budget).rms_noise(setting.m)
+            if cases is OBJECTIVES[1]:
+                return rules.against_objective_noise(replace(setting, lam=1e-9), length) <= lam
+            return length / math.sqrt(setting.m) <= 0.5
+
+        lam = built.automatic_lam(setting, budget)
+        assert enough(lam)
+        assert not any(enough(less) for less in rules.LAMS if setting.lam <= less < lam)
+        if cases is MODELS[1]:
+            assert built.automatic_lam(setting, Budget(1e-5, 1e-7)) == 1.0, "the largest that the sidebar offers"
+            assert built.automatic_lam(setting, Budget(1e8, 1e-7)) == setting.lam
+    if name == "bolt-on-psgd":  # the other rules' noise does not fall with lambda
+        assert get_mechanism(name)(rule="convex-sqrt").automatic_lam(setting, Budget(0.1, 1e-7)) == setting.lam  # type: ignore[call-arg]

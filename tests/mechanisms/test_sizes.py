@@ -1,4 +1,4 @@
-"""How many rows, steps, seeds, budgets or threads are worked on at once changes no model.
+"""How many rows, steps, seeds, budgets or threads are worked on at once changes no model; progress rises.
 
 Tests of the noise use few rows and one budget: a mistake beyond one block, or at the smaller of two budgets, would not be seen.
 Here every size at which work is cut is made so small that few rows are cut, too, and every budget is trained alone.
@@ -16,6 +16,9 @@ from support_noise_recipes import RECIPES
 import dpviz
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training
+from dpviz.mechanisms.all_rows import seeds_together
+from dpviz.models import get_model
+from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
 ALL = dpviz.list_mechanisms()
@@ -77,3 +80,23 @@ def test_neither_sizes_of_blocks_nor_other_budgets_change_a_model(name: str, mon
             with monkeypatch.context() as patch:
                 shrink(patch, SUMS)
                 np.testing.assert_allclose(released(name, params), whole, rtol=1e-3, atol=1e-3, err_msg=str(params))
+
+
+ALL = dpviz.list_mechanisms()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_shares_of_the_work_rise_from_0_to_1(name: str) -> None:
+    problem, mechanism, seen = make_problem(n=300, d=4), ALL[name](), [0.0]
+    calibrations = [mechanism.calibrate(problem.setting, Budget(epsilon, 1e-5)) for epsilon in (1.0, 8.0)]
+    mechanism.fit(Training(problem, calibrations, spawn(0, 3), monitor=seen.append))
+    assert (np.diff(seen) >= -1e-12).all()
+    assert seen[-1] <= 1
+    assert len(seen) < 3 or seen[-1] > 0.7, "the last report is from near the end"
+
+
+@pytest.mark.parametrize(("model_id", "lengths"), [("logistic", [10]), ("mlp", [2, 3, 2, 3])])
+def test_seeds_of_linear_models_train_in_one_group(model_id: str, lengths: list[int]) -> None:
+    problem = Problem(make_problem(n=60).rows, get_model(model_id), 1e-2)
+    found = seeds_together(Training(problem, [], spawn(0, 10)))
+    assert [part.stop - part.start for part in found] == lengths

@@ -53,18 +53,6 @@ def test_sums_of_gradients_hold_every_row_once(n: int, kind: type[np.floating]) 
         np.testing.assert_allclose(got, expected[:, index].sum(axis=1), rtol=0, atol=tolerance * max(1, n**0.5))
 
 
-@pytest.mark.parametrize("n", [1, 257, 1025])
-@pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_weights_of_rows_multiply_their_clipped_gradients(n: int, kind: type[np.floating]) -> None:
-    X, y = table(n)
-    rng = np.random.default_rng(0)
-    theta, weights = rng.standard_normal((R, D)).astype(kind), rng.random((n, R)).astype(kind)
-    problem = Problem(Rows(X, y), get_model("logistic"), 1e-2)
-    g, _ = by_row(X, y, theta.astype(float), 0.2)
-    got = problem.model.sum_gradient(theta, problem.rows, clip_norm=0.2, weights=weights)
-    np.testing.assert_allclose(got, (g * weights.T[:, :, None]).sum(axis=1), rtol=0, atol=1e-5 * max(1, n**0.5))
-
-
 @pytest.mark.parametrize("n", SIZES)
 def test_budgets_of_rows_are_those_of_their_own_gradients(n: int) -> None:
     """Three steps of rows that leave when their squares add up to more than a budget, in single precision."""

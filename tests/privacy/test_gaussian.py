@@ -15,7 +15,7 @@ from dpviz.privacy.accounting.gaussian import (
     log_gaussian_delta,
     total_variation,
 )
-from dpviz.privacy.budget import Budget, attack_accuracy, corner, default_delta, trade_off
+from dpviz.privacy.budget import Budget, default_delta
 
 
 def test_whole_numbers_are_numbers() -> None:
@@ -83,10 +83,3 @@ def test_default_delta_is_well_below_one_over_n(n: int) -> None:
 @pytest.mark.parametrize("power", range(4, 12))
 def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
     assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
-
-
-@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 8.0])
-def test_the_trade_off_bends_where_the_best_bet_is(epsilon: float) -> None:
-    budget = Budget(epsilon, 1e-3)
-    at = np.array([corner(budget)])
-    assert 1 - (at + trade_off(budget, at))[0] / 2 == pytest.approx(attack_accuracy(budget), abs=1e-15)

@@ -71,7 +71,7 @@ def test_moments_too_small_for_a_float_are_numbers_still(q: float, z: float) -> 
 TINY = [(1e-9, 1.02), (1e-6, 1.06), (0.01, 1.4), (0.5, 1.9), (1e-4, 2.5)]
 
 
-@pytest.mark.parametrize(("q", "order"), mostly_long(TINY, *TINY[:3]))
+@pytest.mark.parametrize(("q", "order"), mostly_long(TINY, *TINY[:2]))
 def test_closed_bounds_of_tiny_noise_are_bounds_and_tight(q: float, order: float) -> None:
     truth = exact(q, 0.04, order, digits=24)
     assert 0 <= log_excess_moments(q, 0.04, np.array([order]))[0] - truth <= 1e-3 * abs(truth) + 0.05
@@ -99,27 +99,6 @@ def test_a_rate_of_one_is_the_whole_batch(z: float) -> None:
     np.testing.assert_allclose(rdp.sampled_gaussian(1 - 1e-9, z, orders), whole, rtol=1e-6)
 
 
-def theirs(q: float, z: float, count: int) -> RdpAccountant:
-    accountant = RdpAccountant(neighboring_relation=da.NeighboringRelation.ADD_OR_REMOVE_ONE)
-    return accountant.compose(da.PoissonSampledDpEvent(q, da.GaussianDpEvent(z)), count)
-
-
-@pytest.mark.parametrize("q", [0.01])
-@pytest.mark.parametrize("z", [0.3, 0.5, 0.8, 1.5, 6.0])
-def test_epsilon_is_at_most_that_of_dp_accounting(q: float, z: float) -> None:
-    logging.getLogger().setLevel(logging.ERROR)
-    one = rdp.sampled_gaussian(q, z)
-    whole = rdp.sampled_gaussian(q, z, rdp.WHOLE_ORDERS)
-    for count, delta in itertools.product((1, 100, 10_000), (1e-3, 1e-5, 1e-8)):
-        reference = float(theirs(q, z, count).get_epsilon(delta))
-        if reference == 0:  # dp_accounting bounds total variation there
-            continue
-        ours, _ = rdp.epsilon(count * one, delta)
-        # theirs adds up the absolute values of a signed series, so ours may be lower; it is never below the tight epsilon
-        assert ours <= reference * 1.005
-        assert ours <= rdp.epsilon(count * whole, delta, orders=rdp.WHOLE_ORDERS)[0]
-
-
 @pytest.mark.parametrize(("q", "z", "count"), [(0.01, 0.5, 100), (0.1, 0.8, 100), (0.001, 0.4, 1000)])
 def test_renyi_epsilon_is_never_below_the_privacy_loss_distribution(q: float, z: float, count: int) -> None:
     steps = noisy_sums(z, q, count)
@@ -137,14 +116,6 @@ def test_many_curves_at_once_are_each_one_alone() -> None:
     orders = (2, 3, 7)
     curve = rdp.gaussian(1.0, orders)
     assert rdp.epsilons(curve[None], 1e-5, orders).tolist() == [rdp.epsilon(curve, 1e-5, orders=orders)[0]]
-
-
-def test_whole_orders_alone_are_far_off_where_epsilon_is_large() -> None:
-    """The control: what the fractional orders are for."""
-    reference = float(theirs(0.01, 0.5, 100).get_epsilon(1e-5))
-    whole = 100 * rdp.sampled_gaussian(0.01, 0.5, rdp.WHOLE_ORDERS)
-    assert rdp.epsilon(whole, 1e-5, orders=rdp.WHOLE_ORDERS)[0] > 1.3 * reference
-    assert account.epsilon(noisy_sums(0.5, 0.01, 100), Method("rdp"), 1e-5) == pytest.approx(reference, rel=5e-3)
 
 
 def test_moments_of_hardly_any_noise_are_rounded_up() -> None:
@@ -219,3 +190,14 @@ def test_small_divergences_keep_their_digits(q: float, z: float, order: int) -> 
         exact = float(sum(terms, Decimal(0)).ln() / (order - 1))
     assert rdp.sampled_gaussian(q, z, (order,))[0] == pytest.approx(exact, rel=1e-11, abs=0)
     assert rdp.sampled_gaussian(q, z * 1.05, (order,))[0] < exact * 0.95
+
+
+@pytest.mark.parametrize(("z", "count"), [(0.3, 1), (0.5, 100), (1.5, 10_000), (6.0, 10_000)])
+def test_epsilon_is_that_of_dp_accounting(z: float, count: int) -> None:
+    """Theirs adds up the absolute values of a signed series, so ours may be lower; the control is without fractional orders."""
+    logging.getLogger().setLevel(logging.ERROR)
+    accountant = RdpAccountant(neighboring_relation=da.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    theirs = accountant.compose(da.PoissonSampledDpEvent(0.01, da.GaussianDpEvent(z)), count).get_epsilon(1e-5)
+    assert account.epsilon(noisy_sums(z, 0.01, count), Method("rdp"), 1e-5) == pytest.approx(theirs, rel=5e-3)
+    whole = rdp.epsilon(count * rdp.sampled_gaussian(0.01, z, rdp.WHOLE_ORDERS), 1e-5, orders=rdp.WHOLE_ORDERS)[0]
+    assert whole > (1.3 if z == 0.5 else 1 - 1e-9) * theirs

@@ -209,20 +209,6 @@ def test_minimisers_stay_within_the_refined_bound() -> None:
     assert bound / 10 < largest <= bound
 
 
-def test_wu_strongly_convex_rule_needs_no_division_by_the_batch() -> None:
-    # n = 5000 and n = 5049 with batches of 50: 100 batches, the smallest of 50 rows
-    for n in (5000, 5049):
-        m, b, _ = sb.balanced_batches(n, 50)
-        steps = sb.wu_steps("sc-decreasing", passes=10, batches=m, mu=0.01, L=0.26)
-        exact = sb.step_recursion(steps, m, b, 0.01, 0.26).max()
-        assert exact == pytest.approx(0.04, rel=1e-12)
-        assert sb.wu_bolt_on("sc-decreasing", passes=10, batch_size=b, batches=m, mu=0.01, L=0.26) == pytest.approx(
-            0.04, rel=1e-12
-        )
-        # the erroneous 2L/(mu n b) of public code would be fifty times too small
-        assert exact > 49 * 2 / (0.01 * n * 50)
-
-
 @pytest.mark.parametrize("rule", sb.WU_RULES)
 def test_wu_closed_forms_bound_the_recursion(rule: str) -> None:
     rng = np.random.default_rng(4)

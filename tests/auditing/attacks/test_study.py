@@ -1,16 +1,23 @@
-"""Attacks on runs: what is shown, planted exposures that must be found, and guarantees that must hold."""
+"""Attacks on runs, the models on random halves that they need, and who is exposed: planted exposures must be found."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import chisquare, norm
 from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing.attacks.attacked import detections_allowed
+from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
+from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, KeptModels, train_models
 from dpviz.auditing.attacks.study import attack_over_epsilon, attack_run, watch_attacks
 from dpviz.auditing.result import NO_VIOLATION
+from dpviz.common import version
+from dpviz.common.version import content_hash
+from dpviz.datasets.sources.uploads import PREFIX
 from dpviz.experiments.run.setup import setup_for
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Neighbouring
@@ -75,8 +82,6 @@ def test_over_epsilon_the_comparison_is_computed_once() -> None:
     assert tables[0]["non_private"].equals(tables[1]["non_private"])
     assert tables[0]["non_private"].notna().any()
     assert (tables[0]["allowed"] < tables[1]["allowed"]).all()
-    with pytest.raises(dpviz.InvalidInput, match="epsilons"):
-        list(attack_over_epsilon(QUICK, []))
 
 
 def test_progress_rises_to_the_end_and_cancelling_stops() -> None:
@@ -86,3 +91,126 @@ def test_progress_rises_to_the_end_and_cancelling_stops() -> None:
     assert 0.95 < told[-1] <= 1 + 1e-9
     with pytest.raises(Cancelled):
         attack_run(QUICK, 64, 16, monitor=cancel)
+
+
+HALVED = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=1.0, seeds=1, params={"steps": 5})
+
+UPLOAD = f"{PREFIX}{0:016x}"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> KeptModels:
+    return KeptModels(tmp_path)
+
+
+def all_models(spec: dpviz.RunSpec, count: int, store: KeptModels | None = None, role: str = SHADOW) -> np.ndarray:
+    return np.concatenate([models for _, _, models in train_models(Halves.make(spec), [(role, count)], store)])
+
+
+def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keyed(change: bytes) -> str:
+        def changed(sources: dict[str, bytes]) -> str:
+            return content_hash({name: text + change * name.startswith("auditing/") for name, text in sources.items()})
+
+        version.engine_version.cache_clear()
+        monkeypatch.setattr(version, "content_hash", changed)
+        return Halves.make(HALVED).key(SHADOW, range(BLOCK))
+
+    assert keyed(b"") == Halves.make(HALVED).key(SHADOW, range(BLOCK)) != keyed(b"# another line")
+    version.engine_version.cache_clear()
+
+
+def test_halves_are_uniform_and_have_one_size() -> None:
+    halves = Halves.make(HALVED)
+    member = halves.member(SHADOW, 2000, np.arange(halves.problem.n))
+    assert (member.sum(axis=1) == halves.size).all()
+    assert chisquare(member.sum(axis=0)).pvalue > 0.001
+
+
+def test_targets_share_no_randomness_with_shadows() -> None:
+    """Neither halves nor noise: membership of a row in a target says nothing about the shadow model of the same number."""
+    halves = Halves.make(HALVED)
+    everybody = np.arange(halves.problem.n)
+    shadow, target = (halves.member(role, 400, everybody) for role in (SHADOW, TARGET))
+    assert abs(np.corrcoef(shadow.ravel(), target.ravel())[0, 1]) < 4 / np.sqrt(shadow.size)
+    assert not (shadow == target).all(axis=1).any()
+    streams = {
+        tuple(halves._stream(role, k, p).generate_state(4)) for role in (SHADOW, TARGET) for k in range(50) for p in (0, 1)
+    }
+    assert len(streams) == 200
+
+
+def test_a_model_of_a_half_is_what_the_mechanism_trains_on_those_rows() -> None:
+    halves = Halves.make(replace(HALVED, mechanism="non-private", params={}))
+    models = all_models(halves.spec, 3)
+    for k in range(3):
+        problem = halves.half(SHADOW, k)
+        assert problem.n == halves.problem.n // 2 == halves.setting.n
+        gradient = problem.model.sum_gradient(models[k][None], problem.rows)[0] / problem.n + problem.lam * models[k]
+        assert np.abs(gradient).max() < 1e-8
+    private = Halves.make(HALVED)
+    assert private.calibration.noise_scale == pytest.approx(
+        2 * HALVED.build().calibrate(setup_for(HALVED).problem.setting, dpviz.resolve(HALVED).budget).noise_scale
+    )
+
+
+def test_more_models_begin_with_those_that_are_there(tmp_path: Path, store: KeptModels) -> None:
+    few = all_models(HALVED, BLOCK, store)
+    assert len(list(tmp_path.glob("*.models"))) == 1
+    many = all_models(HALVED, 2 * BLOCK + 3, store)
+    assert (many[:BLOCK] == few).all()
+    assert len(list(tmp_path.glob("*.models"))) == 3
+    assert (all_models(HALVED, 2 * BLOCK + 3) == many).all()
+
+
+def test_what_was_finished_is_not_trained_again(store: KeptModels, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = all_models(HALVED, BLOCK, store)
+
+    def never(*_: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(Halves, "train", never)
+    assert (all_models(HALVED, BLOCK, store) == before).all()
+    with pytest.raises(AssertionError, match="trained again"):
+        all_models(replace(HALVED, seed=1), BLOCK, store)
+
+
+def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path, store: KeptModels) -> None:
+    store.put("key", UPLOAD, np.ones((2, 3)))
+    assert not list(tmp_path.iterdir())
+    assert store.get("key", UPLOAD, (2, 3)) is None
+
+
+def test_rows_of_large_influence_are_easier_to_find_and_noise_ends_that() -> None:
+    """The claim of the picture, with its control: at epsilon = 0.01 influence predicts nothing."""
+    spec = dpviz.RunSpec("breast-cancer", mechanism="non-private")
+    known = associations(exposure(attack_run(spec, 256, 16, attacks=["loss-threshold"]))).set_index("fact")
+    assert known.loc["influence", "low"] > 0.3
+    assert known.loc["leverage", "low"] > 0
+    assert known.loc["margin", "high"] < 0
+    assert "individual_epsilon" not in known.index
+    noisy = replace(spec, mechanism="output-gaussian", epsilon=0.01)
+    none = associations(exposure(attack_run(noisy, 256, 16, attacks=["loss-threshold"], baseline=False))).set_index("fact")
+    assert abs(none.loc["influence", "correlation"]) < 0.2
+
+
+def test_facts_belong_to_their_rows() -> None:
+    spec = dpviz.RunSpec("iris", mechanism="dp-gd", params={"steps": 5})
+    found = attack_run(spec, 64, 16, attacks=["loss-threshold"], baseline=False)
+    exposed, result = exposure(found), dpviz.run(replace(spec, seeds=1))
+    assert exposed.index.equals(found.rows.index)
+    assert exposed["margin"].equals(result.instances["margin_non_private"].loc[exposed.index].rename("margin"))
+    by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).newton_norm, strict=True))
+    assert exposed["influence"].to_dict() == pytest.approx(by_position)
+    assert exposed["individual_epsilon"].max() == pytest.approx(result.individual.epsilon.max())
+    assert "label" in describe_row(found, int(exposed.index[0]))
+
+
+def test_rank_correlations_have_their_confidence() -> None:
+    """Of 400 pairs of independent columns the limits miss 0 in about 5 %."""
+    rng, missed = np.random.default_rng(0), 0
+    for _ in range(400):
+        values = rng.standard_cauchy(size=(60, 5))
+        row = associations(pd.DataFrame(values, columns=[*FACTS, "separation"])).iloc[0]
+        missed += not row["low"] <= 0 <= row["high"]
+    assert 8 <= missed <= 34
