@@ -124,7 +124,6 @@ class FixedBatches(PlainDescent):
 
     id = "double-fixed-batches"
     steps: int = knob(20, "Steps", "Batches.", low=1, high=20)
-    shuffled: bool = knob(False, "Shuffled", "A permutation of the rows comes first.")
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         # 1.75 is enough for 20 Poisson steps at q = 1/20 and (1, 1e-5), replace-one, by dp_accounting's PLD
@@ -141,12 +140,10 @@ class FixedBatches(PlainDescent):
         problem, streams = training.problem, training.streams
         sigma, n, m = training.scales[0], problem.n, problem.m
         generators = [generator(s) for s in streams]
-        orders = [g.permutation(n) if self.shuffled else np.arange(n) for g in generators]
         theta = np.zeros((len(streams), m))
-        for k in range(self.steps):
-            mask = np.zeros((n, len(streams) if self.shuffled else 1))
-            for s in range(mask.shape[1]):
-                mask[np.array_split(orders[s], 20)[k], s] = 20 / n
+        for batch in np.array_split(np.arange(n), 20)[: self.steps]:
+            mask = np.zeros((n, 1))
+            mask[batch] = 20 / n
             gradient = problem.model.sum_gradient(theta, problem.rows, weights=mask)
             draw = np.stack([g.standard_normal(m) for g in generators])
             theta = theta - self.step_size * problem.setting.unit_step * (gradient + sigma * draw + problem.lam * theta)

@@ -62,8 +62,7 @@ def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:
     by_hand = audit(SPEC.build(), pair.first, pair.second, budget, 120, SPEC.seed, confidence=0.9)
     for result in (last, audit_run(SPEC, runs=120, confidence=0.9)):
         assert (result.seed, result.confidence, result.runs, result.score) == (3, 0.9, 120, by_hand.score)
-        assert result.counts == by_hand.counts
-        assert result.calibration == by_hand.calibration
+        assert (result.counts, result.calibration) == (by_hand.counts, by_hand.calibration)
     assert audit_run(SPEC, runs=120, score="gradient").score == "gradient"
     canaries, one = one_run_of(SPEC, 60)
     assert (one.seed, one.calibration.budget) == (3, budget)

@@ -23,9 +23,7 @@ BUDGET = Budget(1.0, 1e-5)
 @pytest.mark.parametrize("name", ["input-perturbation", "dbdp"])
 def test_claims_stay_claims(name: str) -> None:
     cal = dpviz.calibrate(name, n=1000, d=5, epsilon=1, delta=1e-5)
-    assert cal.status is Status.CLAIM
-    assert cal.proved_budget is None
-    assert cal.claimed_budget == BUDGET
+    assert (cal.status, cal.proved_budget, cal.claimed_budget) == (Status.CLAIM, None, BUDGET)
     assert any("abel" in note for note in cal.notes)
     # what does hold: rows of one label differ by 2 at most, so each report is a Gaussian mechanism with mu = 2/sigma
     assert cal.details["same_label_local_mu"] == pytest.approx(2 / cal.noise_scale, rel=1e-12)

@@ -175,8 +175,7 @@ def test_gates_read_public_facts_only() -> None:
         assert (standardised.refusal(facts) == "") == (standardised.noise(facts) <= MOST_NOISE)
     for value in ("automatic", "standardised"):
         few = dpviz.RunSpec(spread(), row_scaling=value, epsilon=0.01)
-        assert dataset_of(few).preparations == ()
-        assert dataset_of(few).scaling == "centred"
+        assert (dataset_of(few).preparations, dataset_of(few).scaling) == ((), "centred")
         assert ("nothing is paid" in str(dataset_of(few).remarks)) == (value == "standardised")
         plain = calibration_of(replace(few, row_scaling="centred"))
         assert (calibration_of(few).noise_scale, calibration_of(few).preparation_mu) == (plain.noise_scale, 0)

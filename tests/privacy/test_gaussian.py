@@ -21,9 +21,8 @@ from dpviz.privacy.budget import Budget, default_delta
 def test_whole_numbers_are_numbers() -> None:
     assert log_gaussian_delta(1, 2) == log_gaussian_delta(1.0, 2.0)
     np.testing.assert_array_equal(gaussian_epsilon(1e-5, np.array([0, 1, 3])), gaussian_epsilon(1e-5, np.array([0.0, 1.0, 3.0])))
-    assert np.shape(gaussian_epsilon(1e-5, 1.0)) == ()
-    assert gaussian_epsilon(1e-5, np.ones((2, 3))).shape == (2, 3)
-    assert gaussian_delta(np.zeros(4), 1.0).shape == (4,)
+    values = gaussian_epsilon(1e-5, 1.0), gaussian_epsilon(1e-5, np.ones((2, 3))), gaussian_delta(np.zeros(4), 1.0)
+    assert [np.shape(value) for value in values] == [(), (2, 3), (4,)]
 
 
 def test_deltas_below_what_a_double_tells_apart_are_zero() -> None:

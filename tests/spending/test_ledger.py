@@ -330,8 +330,7 @@ def test_a_total_is_proved_under_all_conditions_of_its_entries(status: Status, l
     ledger.spend(Entry(PureEpsilon(0.1), conditions=("n is public", "noise is real")))
     ledger.spend(Entry(PureEpsilon(0.2), status=status, conditions=("n is public", "classes are public")))
     total = Ledger(ledger.path).total()
-    assert total.status is Status.PROVED_IF
-    assert total.conditions == ("n is public", "noise is real", "classes are public")
+    assert (total.status, total.conditions) == (Status.PROVED_IF, ("n is public", "noise is real", "classes are public"))
 
 
 def test_conditions_without_words_are_not_lost(ledger: Ledger) -> None:
