@@ -3,9 +3,7 @@
 All values are those of the OpenDP Deployments Registry (data of 15 July 2026), which names these sources.
 """
 
-import math
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,13 +32,3 @@ class Deployment:
 
 _FILE = Path(__file__).with_suffix(".toml")
 DEPLOYMENTS = tuple(Deployment(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["deployment"])
-
-
-def nearest_deployments(epsilon: float, count: int = 3) -> Sequence[Deployment]:
-    """The uses whose epsilon is nearest by ratio, smallest epsilon first.
-
-    >>> [deployment.epsilon for deployment in nearest_deployments(1.0)]
-    [1.672, 2.0, 2.0]
-    """
-    chosen = sorted(DEPLOYMENTS, key=lambda one: abs(math.log(one.epsilon / epsilon)))[:count]
-    return sorted(chosen, key=lambda one: one.epsilon)

@@ -56,11 +56,7 @@ def test_cards_of_all_sets_and_what_is_trained_on() -> None:
     page = opened(dataset="iris", epsilon="0.5")
     assert "Iris has 150 rows and 4 features; 120 rows are trained on" in text(page)
     assert "66.7" in text(page)
-    # at best d/(n eps)^2, as the problems are strongly convex
-    assert (
-        f"of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left out): at ε = 0.5 that is {5 / 60**2:.3g}"
-        in text(page)
-    )
+    assert f"where d/(n ε) is small: it is {5 / 60:.3g} at ε = 0.5 for d = 5 parameters" in text(page)
     for remote in REMOTE.values():
         assert remote.title in text(page)
     assert "IPUMS-BR" in text(page)

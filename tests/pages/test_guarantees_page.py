@@ -7,7 +7,7 @@ import dpviz
 from dpviz.experiments.studies import guarantees
 from dpviz.mechanisms.attack import Attacker
 from dpviz.papers import saved
-from dpviz.papers.deployments import DEPLOYMENTS, nearest_deployments
+from dpviz.papers.deployments import DEPLOYMENTS
 
 _FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")
 
@@ -61,11 +61,3 @@ def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
 def test_published_deployments_are_ordered_and_sourced() -> None:
     assert [one.epsilon for one in DEPLOYMENTS] == sorted(one.epsilon for one in DEPLOYMENTS)
     assert all(one.source.startswith("https://") and one.delta < 1e-5 for one in DEPLOYMENTS)
-    assert [one.epsilon for one in nearest_deployments(17.0, 1)] == [17.14]
-    assert {one.epsilon for one in nearest_deployments(0.01, 2)} == {0.2, 1.672}
-
-
-def test_the_slider_of_epsilon_names_the_nearest_published_one() -> None:
-    page = opened("One_model", epsilon="10")
-    (caption,) = (one.value for one in page.caption if "Nearest published" in one.value)
-    assert "Nearest published ε: 9.98, Israel" in caption.replace("\\", "")

@@ -238,4 +238,4 @@ def test_the_card_says_what_retraining_changes_for_any_row() -> None:
         truth = influence.leave_one_out([i]).norm[0]
         (line,) = (str(table.value.loc["Without it"].iloc[0]) for table in page.table if "Without it" in table.value.index)
         assert f"change by {truth:.3g}," in plain(line)
-        assert f"one Newton step says {influence.newton_norm[i]:.3g}" in plain(line)
+        assert f"one Newton step: {influence.newton_norm[i]:.3g}" in plain(line)

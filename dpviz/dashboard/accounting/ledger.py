@@ -77,9 +77,8 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
     if limit is not None:
         tables.frame(table(total), width="stretch")
     st.caption(
-        "The total is that of the tightest composition that fits: μ² of Gaussian releases add up, all other releases by their "
-        "privacy losses. It holds where the settings of each release were fixed without looking at the outcomes of earlier ones "
-        "(else: Rogers et al. 2016; Whitehouse et al. 2023), for one table and one neighbouring relation."
+        "It holds where all settings were fixed before the first outcome was seen (else: Rogers et al. 2016; Whitehouse et al. "
+        "2023), for one table and one neighbouring relation."
     )
     commands = "dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml"
     st.code(commands, language="shell", wrap_lines=True)

@@ -1,6 +1,5 @@
 """The verdicts as a sentence, as a picture, as tables paper by paper, and one claim with what its test found."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -31,10 +30,6 @@ _COUNTED = {
 }
 
 
-#: what claims are measured by
-KEPT = "Claims keep the measure of their paper, mostly test accuracy, whatever metric other pages show."
-
-
 def headline(shown: Sequence[Shown]) -> None:
     """The number of claims that hold, and the date of the test."""
     outcomes = [s.finding.verdict.outcome for s in shown if s.finding is not None]
@@ -42,7 +37,7 @@ def headline(shown: Sequence[Shown]) -> None:
     message = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
     claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
     panels.headline(f"{claims}, {message}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
-    panels.note(f"{origin(shown)} {KEPT}".strip())
+    panels.note(origin(shown))
 
 
 def origin(shown: Sequence[Shown]) -> str:
@@ -51,17 +46,8 @@ def origin(shown: Sequence[Shown]) -> str:
     text = ""
     if again < len(shown) and kept.day is not None:
         by = f"by version {kept.release}" + ("" if kept.release == __version__ else "; test them again below")
-        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {data(shown)}, {by}."
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
-
-
-def data(shown: Sequence[Shown]) -> str:
-    """The number of data sets that the verdicts are about, and of noise draws."""
-    verdicts = [s.finding.verdict for s in shown if s.finding is not None]
-    sets = {name for verdict in verdicts for name in dict(verdict.numbers).get("Trained on", "").split(", ") if name}
-    draws = [int(number) for verdict in verdicts for number in re.findall(r"^(\d+) noise draws", verdict.seeds)]
-    count = f"{len(sets)} data set{'s' if len(sets) != 1 else ''}"
-    return f"on {count}" + (f" with {min(draws)} to {max(draws)} noise draws a point" if draws else "")
 
 
 def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -> None:
@@ -90,7 +76,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
     if finding is not None:
         condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
         st.markdown(condition + words.markdown(words.label_ids(verdict.because)))
-    panels.note(f"{PAPERS[claim.paper].citation}, {claim.place}. {claim.matters}")
+    panels.note(f"{PAPERS[claim.paper].citation}, {claim.place}.")
     task = one.task
 
     def draw() -> None:
@@ -114,14 +100,9 @@ def details(one: Shown, theme: Theme) -> None:
 
 
 def papers(shown: Sequence[Shown]) -> None:
-    """A table of verdicts for each paper."""
-    for paper in dict.fromkeys(s.claim.paper for s in shown):
-        lines = [_line(s) for s in shown if s.claim.paper == paper]
-        with st.expander(
-            f"{words.markdown(PAPERS[paper].name)}: {len(lines)} verdict{'s' if len(lines) != 1 else ''}",
-            key=f"verdicts-of-{paper}",
-        ):
-            tables.table(lines, ("Claim", "Verdict"))
+    """A table of the verdicts."""
+    with st.expander("All verdicts"):
+        tables.table(map(_line, shown), ("Claim", "Verdict", "Paper"))
 
 
 def figures(shown: Sequence[Shown]) -> None:
@@ -147,11 +128,9 @@ def figures(shown: Sequence[Shown]) -> None:
         tables.table(lines, ("Figure", "The paper says that it shows", "Verdict", "On", "Numbers"))
 
 
-def _line(s: Shown) -> tuple[str, str]:
-    meaning = words.label_ids(s.claim.meaning)
-    if s.finding is None:
-        return meaning, "? not tested"
-    return meaning, f"{words.VERDICTS[s.finding.verdict.outcome][0]} {s.finding.verdict.headline}"
+def _line(s: Shown) -> tuple[str, str, str]:
+    found = s.finding and f"{words.VERDICTS[s.finding.verdict.outcome][0]} {s.finding.verdict.headline}"
+    return words.label_ids(s.claim.meaning), found or "? not tested", PAPERS[s.claim.paper].name
 
 
 def table(shown: Sequence[Shown]) -> pd.DataFrame:
@@ -183,6 +162,6 @@ def _finding(finding: Finding, theme: Theme) -> None:
         charts.chart(
             pictures.panel(part, theme, looks_here, picture=verdict.picture), f"{name}-{k}", summary, partial(pd.DataFrame, part)
         )
-    panels.note(f"Rule: {verdict.rule}")
+    panels.note(f"{finding.claim.matters} Rule: {verdict.rule}")
     panels.note(f"{verdict.seeds} {finding.seconds:.1f} s, engine {finding.engine}.")
     repeat.shell(finding.command)

@@ -82,12 +82,10 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
 def describe(dataset: Dataset, spec: RunSpec) -> None:
     """The source of the rows, and what is known of privacy's cost by their number."""
     n = resolve(spec).n_train
-    counted = f" d = {dataset.d:,} counts the intercept." if dataset.intercept else ""
     panels.note(
         f"Always guessing the majority is right for {words.percent(majority(dataset))} of all rows. "
-        f"{dataset.description} Source: {dataset.source}. For strongly convex problems like these, the error that "
-        f"privacy adds to the mean loss is of order d/(n·ε)² at best (Bassily, Smith, Thakurta 2014; constants and λ left "
-        f"out): at ε = {words.three(spec.epsilon)} that is {words.three(dataset.d / (n * spec.epsilon) ** 2)}.{counted} "
+        f"{dataset.description} Source: {dataset.source}. Privacy costs little where d/(n ε) is small: it is "
+        f"{words.three(dataset.d / (n * spec.epsilon))} at ε = {words.three(spec.epsilon)} for d = {dataset.d:,} parameters. "
         f"δ must stay below 1/n = {words.three(1 / n)}."
     )
 

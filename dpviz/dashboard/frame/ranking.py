@@ -3,25 +3,32 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.frame import metric
 from dpviz.dashboard.jobs import watching
+from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.guarantees import Guaranteed, Measured, watch
+from dpviz.figures import guarantees
+from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
 from dpviz.papers import saved
 from dpviz.privacy.budget import Status
 from dpviz.reporting import words
+from dpviz.reporting.pictures import method_look
 
 _PROVED = tuple(words.LABELS[status][0] for status in (Status.PROVED, Status.PROVED_IF))
+#: statuses from top to bottom of a picture
+ORDER = (*_PROVED, words.LABELS[Status.CLAIM][0], words.REFUTED[0], words.LABELS[Status.NONE][0])
 
 
 @dataclass(frozen=True)
@@ -113,6 +120,27 @@ def lines(measured: Measured, metric: Metric) -> list[Line]:
             audited, (status, sign, _) = saved.refutation(mechanism, cal), words.label(cal, mechanism)
             made.append(Line(one, status, sign, audited.words if audited else "; ".join(cal.conditions), values, exact))
     return made
+
+
+def picture(
+    methods: Sequence[Line], measured: Measured, metric: Metric, theme: Theme, overlay: Outcome | None, *, narrow: bool
+) -> tuple[Any, str]:
+    """The metric of every method below its status, and the baselines in words; no picture where no method has a value.
+
+    Args:
+        overlay: run A, drawn where it has the same metric.
+    """
+    points = [
+        guarantees.Point(line.label, f"{line.sign} {line.status}", line.mean, method_look(line.one.spec.mechanism, theme))
+        for line in methods
+        if not math.isnan(line.mean)
+    ]
+    statuses = [f"{sign} {status}" for status in ORDER for sign in {line.sign for line in methods if line.status == status}]
+    base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
+    a = overlay.cost.mean if overlay is not None and overlay.cost.metric.id == metric.id else math.nan
+    form: dict[str, Any] = {"title": f"test {metric.within}", "shares": metric.shares, "rising": metric.higher_is_better}
+    drawn = guarantees.ranking(points, statuses, base, floor, theme, overlay=a, narrow=narrow, **form) if points else None
+    return drawn, f"without privacy {words.metric_value(metric, base)}, majority {words.metric_value(metric, floor)}"
 
 
 def best(methods: Sequence[Line], metric: Metric, rows: int) -> list[Line]:

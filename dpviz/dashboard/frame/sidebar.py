@@ -27,7 +27,6 @@ from dpviz.mechanisms import Mechanism, get_mechanism, list_mechanisms, protecti
 from dpviz.mechanisms.knobs import AUTOMATIC, Changes, Whole
 from dpviz.mechanisms.persons import privacy_unit
 from dpviz.models import MOST_UNITS, get_model
-from dpviz.papers.deployments import nearest_deployments
 from dpviz.privacy.budget import default_delta
 from dpviz.reporting import words
 
@@ -152,8 +151,6 @@ class Sidebar:
         if persons:
             st.caption(f"ε is for {privacy_unit(persons)}.")
         _paid(self.spec)
-        (one,) = nearest_deployments(self.spec.epsilon, 1)
-        panels.note(f"Nearest published ε: {words.three(one.epsilon)}, {one.name}.")
 
 
 def _paid(spec: RunSpec) -> None:

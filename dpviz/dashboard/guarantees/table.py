@@ -11,9 +11,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.dashboard.components import charts, panels, repeat, tables
-from dpviz.dashboard.frame import fields, metric, pinned
+from dpviz.dashboard.frame import fields, metric, pinned, ranking
 from dpviz.dashboard.frame.fields import Field
-from dpviz.dashboard.frame.ranking import Line, lines
+from dpviz.dashboard.frame.ranking import ORDER, Line, lines, ranked
 from dpviz.dashboard.guarantees import tolerated
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
@@ -22,19 +22,15 @@ from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.guarantees import Measured
-from dpviz.figures import guarantees as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
-from dpviz.privacy.budget import Neighbouring, Status
+from dpviz.privacy.budget import Neighbouring
 from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
-from dpviz.reporting.pictures import method_look
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
-REFUTED = words.REFUTED[0]
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
-_ORDER = (*(words.LABELS[s][0] for s in (Status.PROVED, Status.PROVED_IF, Status.CLAIM)), REFUTED, words.LABELS[Status.NONE][0])
 _COLUMNS = ("Relation", "Accountant")
 
 
@@ -54,7 +50,7 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
     if attacker is not None:
         _tolerating(methods, spec, attacker)
         return
-    counts = ((sum(line.status == status for line in methods), status) for status in _ORDER)
+    counts = ((sum(line.status == status for line in methods), status) for status in ORDER)
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     own = words.guarantee(calibration_of(spec), spec.build())
     panels.headline(f"{words.title(spec)}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
@@ -85,7 +81,7 @@ def other_run(methods: Sequence[Line], overlay: Outcome) -> None:
     """The rank of run A among the proved methods, in words."""
     measure, a = overlay.cost.metric, overlay.cost.mean
     sign = 1 if measure.higher_is_better else -1
-    proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
+    proved = ranked(methods, measure)
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     panels.text(
         f"A is {words.title(overlay.spec)}: {words.metric_value(measure, a)}; "
@@ -108,42 +104,18 @@ def picture(
         overlay: what run A gave.
         attacker: the strongest that is tolerated, where each method has its own epsilon.
     """
-    rows = [
-        pictures.Point(line.label, f"{line.sign} {line.status}", line.mean, method_look(line.one.spec.mechanism, theme))
-        for line in methods
-        if not math.isnan(line.mean)
-    ]
-    if not rows:
+    fig, baselines = ranking.picture(methods, measured, metric, theme, overlay, narrow=charts.is_narrow())
+    if fig is None:
         return
-    sign = 1 if metric.higher_is_better else -1
-    proved = [line for line in methods if line.status == _ORDER[0] and not math.isnan(line.mean)]
-    best = max(proved, key=lambda line: sign * line.mean, default=None)
-    message = "" if best is None else f"The best proved method is {best.label}: {words.metric_value(metric, best.mean)}. "
-    base, floor = (float(measured.baselines.at[model, metric.column]) for model in ("non-private", "majority"))
+    message = "".join(
+        f"The best is {line.label}: {words.metric_value(metric, line.mean)}. " for line in ranked(methods, metric)[:1]
+    )
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
         at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.describe(attacker)}"
-    summary = (
-        f"{message}Test {metric.within} {at}; without privacy {words.metric_value(metric, base)}, "
-        f"majority {words.metric_value(metric, floor)}. Colours are families. {words.OUTSIDE}"
-    )
-    a = math.nan if overlay is None else overlay.cost.mean
+    summary = f"{''.join(leader)}Test {metric.within} {at}; {baselines}. Colours are families. {words.OUTSIDE}"
     if overlay is not None:
-        summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.metric_value(metric, a)}."
-    statuses = [f"{sign} {status}" for status in _ORDER for sign in {line.sign for line in methods if line.status == status}]
-    title = f"test {metric.within}"
-    fig = pictures.ranking(
-        rows,
-        statuses,
-        base,
-        floor,
-        theme,
-        title=title,
-        shares=metric.shares,
-        rising=metric.higher_is_better,
-        overlay=a,
-        narrow=charts.is_narrow(),
-    )
+        summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.metric_value(metric, overlay.cost.mean)}."
     charts.chart(fig, "guarantees", summary, lambda: table(methods, metric))
 
 
@@ -172,7 +144,7 @@ def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     sign = -1 if metric.higher_is_better else 1
     value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in methods}
     keys = {
-        "": lambda line: (_ORDER.index(line.status), value[id(line)]),
+        "": lambda line: (ORDER.index(line.status), value[id(line)]),
         "accuracy": lambda line: value[id(line)],
         "epsilon": lambda line: np.nan_to_num(line.proved, nan=math.inf),
         "name": lambda line: line.label.lower(),
@@ -278,6 +250,7 @@ def show(
             tasks.controls(task, "Training every method")
         picture(now, task.results[-1], measure, spec, theme, overlay, attacker)
         _guessing(task.results[-1], now, measure)
-        rows(now, sort.draw(), measure, overlay)
+        with st.expander("Table of all methods: proved ε, relation, accountant"):
+            rows(now, sort.draw(), measure, overlay)
 
     watching.draw_live(task, draw, every=2.0)

@@ -58,7 +58,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     replies = GIVEN.value()
     names = {lesson.id: f"{_mark(lesson.id, replies)}{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
     return (
-        fields.choice("lesson", "Lesson", {**names, SHEET: "All of them, for print"}, LESSONS[0].id, few=len(LESSONS) + 1),
+        fields.choice("lesson", "Lesson", {**names, SHEET: "All, for print"}, LESSONS[0].id, few=len(LESSONS) + 1),
         GIVEN,
         Field(panels.TASK, Choice(label="Lesson", help="", options=("", *BY_ID)), ""),
     )
@@ -89,7 +89,7 @@ def _lesson(own: Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) 
     given = dict(GIVEN.value())
     panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
-        links.page_link(lesson.page, f"Find it on the page “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
+        links.page_link(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
     with st.form(f"answer-{lesson.id}", border=False):
         reply = _field(lesson)
         left, middle, _ = st.columns([1, 1, 2])
@@ -117,7 +117,7 @@ def _lesson(own: Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) 
 def _progress(place: DeltaGenerator, given: Mapping[str, float | str]) -> None:
     """The number of lessons that are answered, and of those that are right."""
     right = sum(_known(name) is not None and _known(name).accepts(reply) for name, reply in given.items())  # type: ignore[union-attr]
-    place.progress(len(given) / len(LESSONS), f"{len(given)} of {len(LESSONS)} answered, {right} of them checked and right")
+    place.progress(len(given) / len(LESSONS), f"{len(given)} of {len(LESSONS)} answered, {right} right")
 
 
 def terms() -> None:

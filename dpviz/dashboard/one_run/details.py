@@ -19,9 +19,8 @@ def details(outcome: Outcome, theme: Theme) -> None:
     """Explanations of the picture, folded away."""
     folds.sections(
         Section("Guarantee", lambda: guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False), sent="guarantee"),
-        Section("Numbers", lambda: numbers(outcome), sent="numbers"),
         Section("Best possible attack", lambda: attacker(outcome, theme), sent="attack"),
-        Section("Weights and optimality gap", lambda: weights_and_gap(outcome, theme), sent="weights"),
+        Section("Numbers, weights and optimality gap", lambda: numbers_and_pictures(outcome, theme), sent="numbers"),
         Section("A model to publish", lambda: publishing.draw(outcome.spec), asked="release"),
     )
     draw_sources(outcome)
@@ -73,8 +72,9 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
     best_attack.draw("attacker", outcome.spec, theme, outcome.attack)
 
 
-def weights_and_gap(outcome: Outcome, theme: Theme) -> None:
-    """Both pictures of the parameters."""
+def numbers_and_pictures(outcome: Outcome, theme: Theme) -> None:
+    """The numbers, and both pictures of the parameters."""
+    numbers(outcome)
     weights(outcome, theme)
     gap(outcome, theme)
 

@@ -48,7 +48,7 @@ def headline(run: Inspected, influence: Influence) -> None:
 def privacy_warning() -> None:
     """The one banner of the page, below the map and the card that it speaks of."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        panels.privacy_warning("The map and the row are computed from real rows, without noise. No ε covers them.")
+        panels.privacy_warning("No ε covers this map and this row.")
 
 
 def guessing_note(run: Inspected) -> None:

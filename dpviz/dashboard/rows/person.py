@@ -36,8 +36,7 @@ def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | No
         ("Who", _who(run, i)),
         ("Why exposed", _why(run, influence, i)),
         ("Without it", _without(run, influence, i)),
-        ("Best attack", _attack(run)),
-        ("At another ε", _elsewhere(run.spec)),
+        ("Best attack", _elsewhere(run)),
         ("Noise", _received(run, i)),
     ]
     heads = [selection.row_name(run, i), label_of(run, i)]
@@ -45,7 +44,7 @@ def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | No
         tables.table(lines, heads, real=True)
         return
     rank = f"{_ordinal(1 + int(np.flatnonzero(inspected.row_influence(a.spec).order == i)[0]))} of {len(a.row_ids):,}"
-    others = ("the same", "the same", rank, _attack(a), _elsewhere(a.spec), _received(a, i))
+    others = ("the same", "the same", rank, _elsewhere(a), _received(a, i))
     tables.table([(*line, other) for line, other in zip(lines, others, strict=True)], (*heads, "A"), real=True)
 
 
@@ -82,7 +81,7 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
     names, facts = dataset_of(run.spec).label_names, run.rows.iloc[people]
     margins = facts["margin_non_private"].to_numpy(float)
     chances = get_model(run.spec.model).loss.probability(np.abs(margins))
-    sure = [""] * len(people) if chances is None else [f", sure to {words.percent(float(chance))}" for chance in chances]
+    sure = [""] * len(people) if chances is None else [f" ({words.percent(float(chance))})" for chance in chances]
     return [(names[int(sign >= 0)], outcome) for sign, outcome in zip(margins * facts["label"].to_numpy(), sure, strict=True)]
 
 
@@ -99,7 +98,7 @@ def _without(run: Inspected, influence: Influence, i: int) -> str:
         change = _retrained(run, [i])
     if change is None:
         return f"about {step} by one Newton step, {rank}; being retrained"
-    return f"the parameters change by {words.three(change)}, {rank}; one Newton step says {step}"
+    return f"parameters change by {words.three(change)}, {rank}; one Newton step: {step}"
 
 
 def _retrained(run: Inspected, at: list[int]) -> float | None:
@@ -117,11 +116,11 @@ def _attack(run: Inspected) -> str:
     return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)} on any row"
 
 
-def _elsewhere(spec: RunSpec) -> str:
-    """The same at a tenth and at ten times ε, within what ε may be."""
-    others = [e for e in (spec.epsilon / 10, 10 * spec.epsilon) if LEAST_EPSILON <= e <= MOST_EPSILON]
-    found = [f"ε = {words.three(e)}: at most {words.percent(accuracy)}" for e, accuracy in odds_over(spec, others)]
-    return "; ".join(found) or "no bound is proved"
+def _elsewhere(run: Inspected) -> str:
+    """The same, and at a tenth and at ten times ε, within what ε may be."""
+    others = [e for e in (run.spec.epsilon / 10, 10 * run.spec.epsilon) if LEAST_EPSILON <= e <= MOST_EPSILON]
+    found = [f"{words.percent(accuracy)} at ε = {words.three(e)}" for e, accuracy in odds_over(run.spec, others)]
+    return "; ".join((_attack(run), *found))
 
 
 def _received(run: Inspected, i: int) -> str:
@@ -129,8 +128,8 @@ def _received(run: Inspected, i: int) -> str:
     if run.calibration.noise_scale == 0:
         return "none is added"
     if run.noise_count is None:
-        moved = f", which moves the parameters by {words.three(run.rms_noise)}" if run.rms_noise > 0 else ""
-        return f"none on the row itself: all rows share the same noise{moved}"
+        moved = f"; it moves the parameters by {words.three(run.rms_noise)}" if run.rms_noise > 0 else ""
+        return f"the same for all rows{moved}"
     if np.isfinite(facts["visits"]) and facts["visits"] == 0:
         return "never used in training"
     used = f"used {words.times(facts['visits'])}, " if np.isfinite(facts["visits"]) else ""

@@ -154,7 +154,13 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
         _movement(spec, mechanism, theme)
         return
     items = [
-        lines.Bar(b.label, b.value, words.three(b.value), solid=b.proved, strong=abs(b.value / cal.sensitivity - 1) < 1e-9)
+        lines.Bar(
+            f"worst case{', proved' * b.proved}: {b.label}",
+            b.value,
+            words.three(b.value),
+            solid=b.proved,
+            strong=abs(b.value / cal.sensitivity - 1) < 1e-9,
+        )
         for b in bounds
     ]
     if not any(b.strong for b in items):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -13,11 +12,9 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies.guarantees import Measured
 from dpviz.experiments.studies.majority_baseline import LEAST
 from dpviz.experiments.sweeps import curves
-from dpviz.figures import guarantees as figure
 from dpviz.mechanisms import list_mechanisms
 from dpviz.privacy.budget import Status
 from dpviz.reporting import words
-from dpviz.reporting.pictures import method_look
 
 _PROVED = (Status.PROVED.value, Status.PROVED_IF.value)
 
@@ -58,25 +55,13 @@ def _wanted(view: running.View, top: float) -> str:
 
 
 def rank(view: running.View, measured: Measured) -> None:
-    """All methods at this ε, ranked: those that are proved, then the others."""
+    """All methods at this ε, ranked below the status of their guarantee."""
     measure, methods = view.choices.metric, ranking.lines(measured, view.choices.metric)
-    proved = {id(one) for one in ranking.ranked(methods, measure)}
-    groups = {True: "proved", False: "not proved"}
-    points = [
-        figure.Point(one.label, groups[id(one) in proved], one.mean, method_look(one.one.spec.mechanism, view.theme))
-        for one in methods
-        if not math.isnan(one.mean)
-    ]
-    if not points:
+    picture, baselines = ranking.picture(methods, measured, measure, view.theme, view.overlay, narrow=True)
+    if picture is None:
         return
-    top, floor = (float(measured.baselines.at[model, measure.column]) for model in ("non-private", "majority"))
-    a = view.overlay.cost.mean if view.overlay is not None and view.overlay.cost.metric.id == measure.id else math.nan
-    form: dict[str, Any] = {"title": f"test {measure.within}", "shares": measure.shares, "rising": measure.higher_is_better}
-    picture = figure.ranking(points, tuple(groups.values()), top, floor, view.theme, overlay=a, narrow=True, **form)
-    summary = (
-        f"Test {measure.within} of {len(points)} methods at ε = {words.three(view.spec.epsilon)}; without privacy "
-        f"{words.metric_value(measure, top)}, majority {words.metric_value(measure, floor)}."
-    )
+    at = words.three(view.spec.epsilon)
+    summary = f"Test {measure.within} of {len(methods)} methods at ε = {at}, by the status of their guarantee; {baselines}."
     table = pd.DataFrame([{"method": one.label, "status": one.status, "mean": one.mean, "error": one.error} for one in methods])
     charts.chart(picture, "ranked", summary, lambda: table)
 

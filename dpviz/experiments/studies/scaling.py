@@ -19,11 +19,11 @@ from dpviz.mechanisms import BoundsSensitivity, Mechanism, protection
 from dpviz.mechanisms.knobs import Number
 from dpviz.models import Setting, get_model
 
-_A_VISIT = "a visit adds 2ηG/ν"
+_A_VISIT = "each visit of a row adds the same"
 #: the slope that one formula gives where contraction has not set in, by what is varied: n, lam, or the unit of a knob
 REFERENCES = {
-    "n": (-1.0, "everything a row does is divided by n"),
-    "lam": (-1.0, "the minimiser changes by 2G/(nλ)"),
+    "n": (-1.0, "one of n rows"),
+    "lam": (-1.0, "the minimiser changes by a multiple of 1/λ"),
     "rows": (-1.0, _A_VISIT),
     "1/L": (1.0, _A_VISIT),
     "2/(L+μ)": (1.0, _A_VISIT),

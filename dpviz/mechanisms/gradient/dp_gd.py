@@ -82,7 +82,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
 
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         bound = self.bound(setting)
-        return (Bound("2 min(C, G)/n", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
+        return (Bound("clipped gradients", 2 * bound / setting.n, r"\frac{2\min(C,G)}{n}", "one row in a mean of n gradients"),)
 
     def releases(self, setting: Setting) -> Event:
         return Repeated(Gaussian.of_rows(self.bound(setting) / setting.n), self.step_count(setting))

@@ -128,7 +128,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         bound = self.bound(setting)
         value = 2 * bound / (self.batch_share(setting) * setting.n)
-        return (Bound("2 min(C, G)/(qn)", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
+        return (Bound("clipped gradients", value, r"\frac{2\min(C,G)}{qn}", "one row, if its batch is drawn at all"),)
 
     def noisy_sums(self, setting: Setting, contribution: float, sigma: float = 1.0) -> Event:
         """All steps: noisy sums of Poisson batches to which one row contributes at most `contribution`."""

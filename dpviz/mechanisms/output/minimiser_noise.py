@@ -83,11 +83,11 @@ class MinimiserNoise(ProtectsQuery, BoundsSensitivity, HasExcessTheory, Individu
     def sensitivity_bounds(self, setting: Setting) -> tuple[Bound, ...]:
         inexact, left = 2 * TOLERANCE / setting.lam, r"+\frac{2\tau}{\lambda}"
         source = "Chaudhuri, Monteleoni, Sarwate 2011, Corollary 8; τ is the gradient norm at which the solver stops"
-        plain = Bound("2G/(nλ)", cms(setting.n, setting.lam, setting.G) + inexact, r"\frac{2G}{n\lambda}" + left, source)
+        plain = Bound("published", cms(setting.n, setting.lam, setting.G) + inexact, r"\frac{2G}{n\lambda}" + left, source)
         if setting.model != "logistic":
             return (plain,)
         formula = r"\frac{D(r)}{n\lambda}" + left + r",\ |\theta^*|\le r"
-        return plain, Bound("D(r)/(nλ)", cms_refined(setting.n, setting.lam) + inexact, formula, "[ours]")
+        return plain, Bound("refined", cms_refined(setting.n, setting.lam) + inexact, formula, "[ours]")
 
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         return rules.against_output_noise(setting, budget, self.calibrate)
