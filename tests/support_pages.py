@@ -24,7 +24,7 @@ class Page(AppTest):
 
 def with_open_folds(page: AppTest) -> AppTest:
     """The same page with its folds open when it is drawn: what is closed is not sent."""
-    shown = "guarantee", "numbers", "attack", "computed", "about"
+    shown = "numbers", "attack", "computed", "about"
     of_pages = "noises", "orders", "curve", "steps", "relations", "papers", "received", "right", "rows", "scores"
     for key in (*shown, *of_pages):
         page.session_state[f"fold-{key}"] = True

@@ -107,9 +107,7 @@ def picture(
     fig, baselines = ranking.picture(methods, measured, metric, theme, overlay, narrow=charts.is_narrow())
     if fig is None:
         return
-    message = "".join(
-        f"The best is {line.label}: {words.metric_value(metric, line.mean)}. " for line in ranked(methods, metric)[:1]
-    )
+    leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranked(methods, metric)[:1]]
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
         at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.describe(attacker)}"

@@ -18,8 +18,7 @@ from dpviz.reporting import pictures, words
 def details(outcome: Outcome, theme: Theme) -> None:
     """Explanations of the picture, folded away."""
     folds.sections(
-        Section("Guarantee", lambda: guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False), sent="guarantee"),
-        Section("Best possible attack", lambda: attacker(outcome, theme), sent="attack"),
+        Section("Guarantee and best possible attack", lambda: attacker(outcome, theme), sent="attack"),
         Section("Numbers, weights and optimality gap", lambda: numbers_and_pictures(outcome, theme), sent="numbers"),
         Section("A model to publish", lambda: publishing.draw(outcome.spec), asked="release"),
     )
@@ -64,7 +63,8 @@ def numbers(outcome: Outcome) -> None:
 
 
 def attacker(outcome: Outcome, theme: Theme) -> None:
-    """The best possible attack at every rate of false alarms; words where nothing is proved."""
+    """The guarantee, and the best possible attack at every rate of false alarms; words where nothing is proved."""
+    guarantee.badge(outcome.calibration, outcome.spec.build(), fold=False)
     panels.title("Best possible attack")
     if outcome.calibration.status is Status.NONE:
         panels.empty("**Nothing is protected.** An attacker who sees the model may be sure about any one person.")

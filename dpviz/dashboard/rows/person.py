@@ -59,7 +59,7 @@ def choose(own: Group, run: Inspected, chosen: Chosen) -> None:
 
 def _who(run: Inspected, i: int) -> str:
     """The columns in which the row differs most from a typical one."""
-    columns = inspected.unusual_columns(run.spec, int(run.row_ids[i]))
+    columns = inspected.unusual_columns(run.spec, int(run.row_ids[i]), 2)
     return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in columns)
 
 
@@ -87,7 +87,7 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
 
 def _without(run: Inspected, influence: Influence, i: int) -> str:
     """The change by retraining without a row, with the approximation beside it."""
-    rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,} rows"
+    rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,}"
     step = words.three(influence.newton_norm[i])
     leaders = influence.leaders
     if not influence.problem.model.convex:
@@ -113,7 +113,7 @@ def _retrained(run: Inspected, at: list[int]) -> float | None:
 
 def _attack(run: Inspected) -> str:
     """The tightest bound on attacks on any row."""
-    return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)} on any row"
+    return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)}"
 
 
 def _elsewhere(run: Inspected) -> str:
