@@ -131,7 +131,7 @@ def best_attack(
     alarms = 100 * table["false_alarms"].to_numpy()
     hover = "%{x:.1f} % false alarms: at most %{y:.1f} %<extra></extra>"
     stroke = {"color": theme.noise, "width": 4}
-    bound = line_trace(alarms, 100 * table["detections_at_most"].to_numpy(), stroke, hover, name="no attacker is above this line")
+    bound = line_trace(alarms, 100 * table["detections_at_most"].to_numpy(), stroke, hover, name="upper limit for any attacker")
     line = {"color": theme.ink, "width": 2, "dash": "dot"}
     alone = 100 * table["by_epsilon_delta_alone"].to_numpy()
     allowed: list[Trace] = [line_trace(alarms, alone, line, name="what (ε, δ) alone allows")]

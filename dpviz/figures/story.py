@@ -65,18 +65,17 @@ def cost_over(
     values = np.r_[low, high, unit * here, [unit * one.value for one in levels]]
     bottom = 10 * math.floor((np.nanmin(values) - 1) / 10) if shares else 0.0
     small: Trace = {"size": FONT_SIZE - 1}
-    notes = _names(levels, unit, ends, "y2" if attacked else "y")
+    left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
+    notes = [*_names(levels, unit, ends, "y2" if attacked else "y"), note(escape(title), 0, 1.0, **left, xshift=-60, font=small)]
     useful = {"range": [bottom, 108.0 if shares else 1.1 * float(np.nanmax(values))], "ticksuffix": sign}
     layout: Trace = {}
-    lower = useful | {"title": escape(title)}
+    lower = useful
     if attacked:
         traces += [line_trace(e, 100 * odds, {"color": theme.noise, "width": 4}, "ε = %{x:.3g}: %{y:.1f} %<extra></extra>")]
         traces += [marker_trace([epsilon], [100 * (right or np.nan)], dot | {"color": theme.noise})]
         lower = {"domain": [0.0, 0.28], "range": [48, 103], "tickvals": [50, 75, 100], "ticksuffix": " %"}
         layout["yaxis2"] = useful | {"gridcolor": theme.grid, "linecolor": theme.majority, "domain": [0.42, 1.0]}
-        left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
         notes.append(note("attacker’s right guesses, at most", 0.01, 0.28, **left, font=small | {"color": theme.noise}))
-        notes.append(note(escape(title), 0, 1.0, **left, xshift=-60, font=small))
     return figure(
         theme,
         traces,

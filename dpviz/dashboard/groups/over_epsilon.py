@@ -187,18 +187,17 @@ def table(view: Seen, measure: str) -> None:
         rows.append(
             (
                 f"{group} ⚠ few rows" if size["small"] else group,
+                *(_shown(measure, value) for value in values),
                 f"{size['train']:,}",
                 f"{size['test']:,}",
-                *(_shown(measure, value) for value in values),
                 *([] if a is None else [_shown(measure, a.get(group, math.nan))]),
             )
         )
-    heads = ("Group", "Training rows", "Test rows", MEASURES[measure], f"Non-private {name}", f"Majority {name}")
+    heads = ("Group", MEASURES[measure], f"Non-private {name}", f"Majority {name}", "Training rows", "Test rows")
     tables.table(rows, (*heads, *([] if a is None else [f"A: {name}"])))
     st.caption(
         f"Means over {spec.seeds} noise draws. ⚠ marks groups of fewer than {SMALL} test rows, which the gap leaves out. "
-        f"“none” means that the group has no such row, or the majority label no score. "
-        f"Of a column with many texts the {MOST - 1} largest groups stand alone."
+        f"“none” means that the group has no such row, or the majority label no score. The {MOST - 1} largest groups are shown."
     )
     tables.download(lambda: here.draws, "groups-here", "Download all measures of every group (CSV)")
     panels.privacy_warning(
