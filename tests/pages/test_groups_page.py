@@ -65,7 +65,7 @@ def test_what_cannot_be_shown_is_said() -> None:
 def test_every_measure_stands_beside_non_private_and_majority() -> None:
     page = opened(PAGE, dataset="census-1000", mechanism="output-gaussian", group="region", of="recall")
     [table] = [t.value for t in page.table if "Test rows" in t.value.columns]
-    assert list(table.columns) == ["Training rows", "Test rows", "Recall", "Non-private recall", "Majority recall"]
+    assert list(table.columns) == ["Recall", "Non-private recall", "Majority recall", "Training rows", "Test rows"]
     spec = dpviz.RunSpec("census-1000", mechanism="output-gaussian", seeds=2)
     base = report(releases(spec, (1.0,)), Grouping("region")).baseline("non-private", "recall")
     shown = [float(text.replace("\u00a0", " ").removesuffix(" %")) for text in table["Non-private recall"]]

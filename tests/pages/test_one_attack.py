@@ -13,7 +13,7 @@ from dpviz.dashboard.jobs import cached_runs
 SAID = {
     "": (r"An attacker guesses right at most ([\d.]+)", {}),
     "Accounting": (r"Guesses are right at most ([\d.]+)", {}),
-    "Person": (r"([\d.]+)\s%\**\s*on any row", {}),
+    "Person": (r"right at most ([\d.]+)\s%", {}),
     "Audit": (r"ε = 1 allows up to ([\d.]+)", {"runs": "200"}),
 }
 
