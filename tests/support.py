@@ -51,6 +51,23 @@ def until(true: Callable[[], bool], what: str = "it") -> None:
         time.sleep(0.005)
 
 
+def assert_words(text: str, *words: str, absent: Iterable[str] = ()) -> None:
+    """A text has all of these words, and none of the absent ones."""
+    wrong = [f"no {one!r}" for one in words if one not in text] + [repr(one) for one in absent if one in text]
+    assert not wrong, f"{', '.join(wrong)} in: {text}"
+
+
+def assert_refused(
+    call: Callable[..., object], *given: Any, match: str | None = None, field: str = "", **how: Any
+) -> dpviz.InvalidInput:
+    """The one clear error in which a call ends: of this field, with these words (a pattern), and with what to do."""
+    with pytest.raises(dpviz.InvalidInput, match=match) as refused:
+        call(*given, **how)
+    assert refused.value.fix.strip()
+    assert field in ("", refused.value.field)
+    return refused.value
+
+
 def mostly_long(values: Iterable[Any], *short: Any) -> list[Any]:
     """Parameters of which only `short` are tried by the README's command; .ci/run tries the others after it."""
     values = list(values)

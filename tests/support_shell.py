@@ -19,11 +19,18 @@ class Shell:
         """What a command prints that ends with this code, without what was printed before."""
         self._capsys.readouterr()
         assert main(words) == code
-        return self._capsys.readouterr().out
+        out, self.err = self._capsys.readouterr()
+        return out
 
     def json(self, words: Sequence[str]) -> Any:
-        """The document that a command prints."""
-        return json.loads(self(words))
+        """The one valid document that a command prints with `--json`, and nothing by the way."""
+
+        def refuse(word: str) -> None:
+            raise AssertionError(f"{word} is not JSON")
+
+        found = json.loads(self([*words, "--json"]), parse_constant=refuse)
+        assert self.err == ""
+        return found
 
     def refused(self, words: Sequence[str]) -> str:
         """The one line that a command says which is refused; it prints nothing else."""

@@ -2,13 +2,13 @@
 
 import ast
 import importlib
-import json
 import re
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support_shell import Shell
 
 import dpviz
 from dpviz.cli.main import COMMANDS, main
@@ -136,7 +136,7 @@ TEXTS = {
 }
 #: (page, language of the block) -> where its blocks run, or why they do not
 RUN_ELSEWHERE = {
-    ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/dashboard/test_outside.py",
+    ("README.md", "sh"): "setting up, starting and testing: .ci/run and tests/dashboard/test_private.py",
     ("docs/journeys.md", "sh"): "tests/cli/test_journeys.py",
     ("docs/architecture.md", ""): "no code: the tree of folders",
 }
@@ -159,7 +159,7 @@ def pages_with(language: str) -> list[str]:
 
 def test_every_block_of_code_is_run_somewhere() -> None:
     found = {(page, language) for page in TEXTS for language, _ in blocks(page)}
-    # directives of the site: tests/browser/test_site_of_the_docs.py
+    # directives of the site: tests/browser/test_gallery.py
     assert {pair for pair in found if pair[1] not in ("python", "toml", "{eval-rst}")} == set(RUN_ELSEWHERE)
     assert all(text.count("\n```") % 2 == 0 for text in TEXTS.values())
 
@@ -172,14 +172,13 @@ def test_the_blocks_of_python_run_one_after_the_other(page: str, tmp_path: Path,
         exec(text, names)
 
 
-def test_the_block_of_settings_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_block_of_settings_is_read(tmp_path: Path, shell: Shell) -> None:
     ((language, text),) = blocks("data/README.md")
     assert language == "toml"
     rows = [f"{20 + k % 50},{('Private', 'Government', '?')[k % 3]},{k % 60},{('<=50K', '>50K')[k % 2]}" for k in range(60)]
     (tmp_path / "people.csv").write_text("\n".join(["age,workclass,hours,income", *rows]))
     (tmp_path / "people.toml").write_text(text)
-    assert main(["show", str(tmp_path / "people.csv"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = shell.json(["show", str(tmp_path / "people.csv"), "--json"])
     assert said["label"]["positive"] == ">50K"
     assert [column["column"] for column in said["columns"]] == ["age", "workclass", "hours"]
     assert said["looked_at"] == ["hours"]

@@ -1,18 +1,17 @@
 """One number of attack odds: every page, command and report shows the tightest bound that is proved, from one function."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 from support import make_problem
+from support_shell import Shell
 
 import dpviz
 from dpviz.auditing import audit_run
 from dpviz.auditing.pairs import worst_case
 from dpviz.auditing.runs import FEATURES, ROWS
-from dpviz.cli.main import main
 from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.jobs import cached_runs
@@ -37,14 +36,8 @@ def spec_of(mechanism: str, epsilon: float = 1.0, **params: object) -> dpviz.Run
     return dpviz.RunSpec("teaching", mechanism=mechanism, seeds=1, epsilon=epsilon, params=params)
 
 
-def document(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    assert main([*command.split(), "--json"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
-
-
 @pytest.mark.parametrize("mechanism", ["cms-objective", "renyi-filter", "objective-tight", "pidp-sgd", "dp-sgd"])
-def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_page_and_command_shows_the_same_number(mechanism: str, shell: Shell) -> None:
     spec = spec_of(mechanism)
     attack = attack_of(spec)
     expected = None if attack is None else attack.accuracy
@@ -61,7 +54,7 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, capsys: py
     for command in ("run", "calibrate --accountants"):
         if command != "run" and noise_comparison.accounted(spec) is None:
             continue
-        told = document(f"{command} {RUN} {mechanism}", capsys)["attack"]
+        told = shell.json(f"{command} {RUN} {mechanism}".split())["attack"]
         seen[f"dpviz {command}"] = None if told is None else told["accuracy"]  # type: ignore[index]
     try:
         seen["lesson"] = answers.attack_bound(spec).value / 100

@@ -26,16 +26,14 @@ import numpy as np  # noqa: E402
 from benchmarks.peers import races  # noqa: E402
 from benchmarks.peers.compiling import compiling  # noqa: E402
 from benchmarks.peers.environments import Peer, Unavailable, start  # noqa: E402
-from benchmarks.peers.growth import growth  # noqa: E402
 from benchmarks.peers.measure import Row, markdown  # noqa: E402
 from benchmarks.peers.rows import Track, track  # noqa: E402
-from benchmarks.peers.shadows import shadows  # noqa: E402
 from benchmarks.peers.whole_figure import whole_figure  # noqa: E402
 from dpviz.common.files import cache_folder  # noqa: E402
 from dpviz.common.threads import processors  # noqa: E402
 from dpviz.common.validate import InvalidInput  # noqa: E402
 
-PARTS = ("dp-sgd", "mlp", "objective", "figure", "compiling", "shadows", "growth")
+PARTS = ("dp-sgd", "mlp", "objective", "figure", "compiling")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -99,13 +97,7 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
     if part == "figure":
         more = {**size, "repeats": 1 if quick else 3}
         return [row for papers in (False, True) for row in whole_figure(raced, peer("scikit-learn"), **more, papers=papers)]
-    if part == "compiling":
-        return compiling(raced, **size)
-    if part == "shadows":
-        few = {"ours": 64, "theirs": 1, "rounds": 1, "epochs": 1} if quick else {"ours": 128, "theirs": 1, "rounds": 3}
-        return shadows(raced, peer("torch"), **few)
-    # tables below these sizes lie in the processor's cache, and then time grows faster than rows
-    return growth([5_000, 20_000] if quick else [250_000, 1_000_000], 1 if quick else 3)
+    return compiling(raced, **size)
 
 
 def _head(raced: Track, versions: dict[str, str], load: float, *, quick: bool) -> str:

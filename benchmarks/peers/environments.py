@@ -20,7 +20,6 @@ REQUIREMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "diffprivlib": (("diffprivlib==0.6.6", "scikit-learn==1.5.2"),),
     # torch first and pinned in both calls, so that opacus brings no other one
     "opacus": (("torch==2.13.0",), ("opacus==1.6.0", "torch==2.13.0")),
-    "torch": (("torch==2.13.0", "numpy"),),
 }
 
 

@@ -1,6 +1,9 @@
-"""The command line."""
+"""The command line; what commands print arrives, or the command says in one line why it does not."""
 
+import errno
+import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import LIMIT
+from support import LIMIT, assert_words
 from support_shell import Shell
 
 import dpviz
@@ -24,46 +27,35 @@ def test_lists(shell: Shell) -> None:
         assert name in out
 
 
+LONG = "a" * 300  # a name that no file system takes
+
+
 @pytest.mark.parametrize(
-    ("arguments", "field"),
+    ("command", "said"),
     [
-        ("--epsilon=-1", "epsilon"),
-        ("--epsilon x", "epsilon"),
-        ("--dataset nowhere", "dataset"),
-        ("--set steps=x", "steps"),
-        ("--set nothing=1", "nothing"),
-        ("--set steps", "KNOB=VALUE"),
-        ("--metric auc", "--metric"),
-        ("--metric recall@precision=2", "--metric"),
+        ("run --epsilon=-1", "epsilon"),
+        ("run --epsilon x", "epsilon"),
+        ("run --dataset nowhere", "dataset"),
+        ("run --set steps=x", "steps"),
+        ("run --set nothing=1", "nothing"),
+        ("run --set steps", "KNOB=VALUE"),
+        ("run --metric auc", "--metric"),
+        ("run --metric recall@precision=2", "--metric"),
+        ("app --port 0", "dpviz: --port: must "),
+        ("app --port many", "dpviz: --port: must "),
+        ("run adult", "Write --dataset adult."),  # a known name in the place of a file
+        ("calibrate dp-gd", "Write --mechanism dp-gd."),
+        ("sweep dp-gd", "Write --mechanisms dp-gd."),
+        (f"run {LONG}", "is not there"),
+        (f"sweep {LONG}", "is not there"),
+        (f"run {LONG[:251]}", "is not there"),  # its own name is short enough, and that of a file beside it is not
+        (f"predict {LONG} {LONG}", "cannot be read"),
+        (f"release --dataset teaching --out {LONG}", "cannot be written"),
+        (f"sweep --dataset teaching --epsilons 1 --mechanisms dp-gd --out {LONG}.csv", "cannot be written"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: Shell) -> None:
-    assert field in shell.refused(["run", *arguments.split()])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("run {}", "is not there"),
-        ("sweep {}", "is not there"),
-        ("run {:.251}", "is not there"),  # its own name is short enough, and that of a file beside it is not
-        ("predict {} {}", "cannot be read"),
-        ("release --dataset teaching --out {}", "cannot be written"),
-        ("sweep --dataset teaching --epsilons 1 --mechanisms dp-gd --out {}.csv", "cannot be written"),
-    ],
-)
-def test_names_that_no_file_system_takes(arguments: str, said: str, shell: Shell) -> None:
-    words = shell.refused(arguments.format(*["a" * 300] * 2).split())
-    assert said in words
-    assert "parts are finished" not in words
-
-
-@pytest.mark.parametrize(
-    ("command", "name", "option"),
-    [("run", "adult", "--dataset"), ("calibrate", "dp-gd", "--mechanism"), ("sweep", "dp-gd", "--mechanisms")],
-)
-def test_a_known_name_in_the_place_of_a_file_is_seen(command: str, name: str, option: str, shell: Shell) -> None:
-    assert f"Write {option} {name}." in shell.refused([command, name])
+def test_bad_input_is_one_line_and_code_2(command: str, said: str, shell: Shell) -> None:
+    assert_words(shell.refused(command.split()), said, absent=["parts are finished"])
 
 
 def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
@@ -118,22 +110,12 @@ def test_bad_usage_is_one_line_and_code_2(arguments: str, said: str, capsys: pyt
     assert said in told
 
 
-@pytest.mark.parametrize("port", ["0", "many"])
-def test_a_port_that_cannot_be_is_refused(port: str, shell: Shell) -> None:
-    assert shell.refused(["app", "--port", port]).startswith("dpviz: --port: must ")
-
-
 def test_a_host_that_is_no_address_of_this_machine_is_one_line() -> None:
     words = [sys.executable, "-m", "dpviz", "app", "--no-browser", "--host"]
     for host in ("999.1.1.1", "192.0.2.1"):  # no address; one of no machine (RFC 5737)
         ended = subprocess.run([*words, host], cwd=app_script().parent, capture_output=True, text=True, timeout=LIMIT)
         assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
         assert ended.stderr.startswith(f"dpviz: --host: {host!r} cannot be listened on (")
-
-
-def test_the_app_has_its_configuration_beside_it() -> None:
-    assert app_script().name == "app.py"
-    assert (app_script().parent / ".streamlit" / "config.toml").is_file()
 
 
 def test_host_and_port_reach_streamlit(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
@@ -263,3 +245,39 @@ def test_every_command_that_writes_what_was_named_refuses_what_is_there() -> Non
     assert {name for name, known in options.items() if "--out" in known} == {"predict", "release", "report", "sweep"}
     assert {name for name, known in options.items() if "--overwrite" in known} == {"predict", "report", "sweep"}
     assert main(["sweep", "--overwrite"]) == 2
+
+
+class Failing(io.StringIO):
+    """A stream whose reader has gone, or whose disk is full."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._error = OSError(number, os.strerror(number))
+
+    def write(self, text: str) -> int:
+        raise self._error
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, 1), (errno.EPIPE, 141)])
+def test_output_that_fails(number: int, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdout", Failing(number))
+    assert main(["list", "mechanisms"]) == code
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == (1 if number == errno.ENOSPC else 0)
+    assert all("No space left on device" in line for line in said)
+
+
+def test_signs_that_a_terminal_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["list", "mechanisms"]) == 0
+    assert b"\\u03b5-DP" in written.getvalue()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_the_end_of_the_process_says_nothing_more() -> None:
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([sys.executable, "-m", "dpviz", "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
+    assert "No space left" in ended.stderr

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support import mostly_long
+from support import assert_refused, mostly_long
 from support_shell import Shell
 
 import dpviz
@@ -67,17 +67,15 @@ def test_what_is_said_of_the_text_is_repeated_in_the_calls(mine: Path, shell: Sh
     assert "encoding='koi8_r'" in python_call(spec)
     call = shlex.split(shell_call(spec))[1:]
     assert {"--encoding=koi8_r", "--header=names", "--delimiter=vertical bar"} <= set(call)
-    assert shell.json([*call, "--json"])["run"]["dataset"] == rows.name
+    assert shell.json([*call])["run"]["dataset"] == rows.name
     mine.write_bytes("\n".join(lines[1:]).encode("koi8_r"))
-    with pytest.raises(dpviz.InvalidInput, match="Say whether the first line"):
-        dpviz.dataset(mine, target="income")
+    assert_refused(dpviz.dataset, mine, target="income", match="Say whether the first line")
     assert dpviz.dataset(mine, encoding="koi8_r", header=False).feature_names[0] == "column 1"
-    with pytest.raises(dpviz.InvalidInput, match="header"):
-        dpviz.dataset(np.eye(20), np.arange(20) % 2, header=False)
+    assert_refused(dpviz.dataset, np.eye(20), np.arange(20) % 2, header=False, match="header")
 
 
 def accuracy(arguments: list[str], shell: Shell) -> tuple[str, list[float]]:
-    found = shell.json(["run", *arguments, *RUN, "--json"])
+    found = shell.json(["run", *arguments, *RUN])
     assert found["looked_at"] == []
     return found["run"]["dataset"], found["accuracy"]["draws"]
 
@@ -138,7 +136,7 @@ COMMANDS = (
 def test_every_command_says_it_and_its_json_has_it(command: str, mine: Path, shell: Shell) -> None:
     arguments = [*command.split(), "mine.csv", *FLAGS, *([] if command == "show" else RUN)]
     assert shell(arguments).partition("\n")[0] == "label:             income; +1 is >50K, -1 is <=50K"
-    found = shell.json([*arguments, "--json"])
+    found = shell.json([*arguments])
     assert found["label"] == {"column": "income", "positive": ">50K", "negative": "<=50K", "guessed": []}
     assert {"remarks", "notes"} <= set(found)
 
@@ -160,7 +158,7 @@ def test_the_decisions_are_written_once_and_give_the_same_rows(mine: Path, shell
 def test_gaps_of_one_column_and_a_round_range(mine: Path, shell: Shell) -> None:
     age = pd.read_csv(mine)["age"][0]
     flags = [*FLAGS[:2], "--missing=job=b", f"--missing=age={age}|0", "--round-range=age"]
-    found = shell.json(["run", "mine.csv", *flags, *RUN, "--json"])
+    found = shell.json(["run", "mine.csv", *flags, *RUN])
     notes = {note.rpartition(" (")[0] for note in found["notes"]}
     assert {"'b' was read as a gap in job", f"'{age}' was read as a gap in age"} <= notes
     assert "age" in found["looked_at"]
@@ -240,10 +238,10 @@ def test_endless_standard_input_ends_in_words(monkeypatch: pytest.MonkeyPatch, s
     assert endless.read_so_far < 2_000_000
 
 
-def test_a_release_takes_no_proposed_range_for_a_public_one(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_takes_no_proposed_range_for_a_public_one(mine: Path, shell: Shell) -> None:
     flags = [*FLAGS[:4], "--drop=note", "--categories=job=a|b", "--fill=job=a", "--mechanism=output-gaussian"]
-    assert main(["release", "mine.csv", *flags, "--round-range=age", "--out=model"]) == 2
-    assert "of age were read" in capsys.readouterr().err
+    shell(["release", "mine.csv", *flags, "--round-range=age", "--out=model"], 2)
+    assert "of age were read" in shell.err
     assert not Path("model").exists()
     assert main(["release", "mine.csv", *flags, "--range=age=17,90", "--out=model"]) == 0
 
@@ -287,11 +285,11 @@ def test_what_was_found_about_the_file_is_written_too(
         sign = "\t" if "\t" in kind else ";"
         (tmp_path / name).write_bytes("".join(sign.join(row) + "\n" for row in lines).encode(kind.split(";")[0].strip()))
     target = f"--target={'column 4' if 'bare' in kind else 'y'}"
-    before = _kinds(shell.json(["show", name, target, *flags, "--json"]))
+    before = _kinds(shell.json(["show", name, target, *flags]))
     shell(["show", name, target, *flags, "--write-toml"])
     written = tomllib.loads((tmp_path / f"{name}.toml").read_text())
     assert {key: written[key] for key in ("encoding", "delimiter", "header", "sheet") if key in written} == expected
-    after = shell.json(["show", name, "--json"])
+    after = shell.json(["show", name])
     assert _kinds(after) == before
     assert after["label"]["guessed"] == []
     if "encoding" in expected:  # the control: what the file says is what is done

@@ -1,10 +1,8 @@
 """The pages from the shell: `--json` is one valid document with stable keys, errors are one line, nothing is said by the way."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -49,17 +47,6 @@ KEYS = {
 }
 
 
-def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    assert main([*arguments, "--json"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    found: dict[str, Any] = json.loads(captured.out, parse_constant=refuse)
-    return found
-
-
 def given(command: str) -> list[str]:
     name, *rest = command.split()
     if name in ("list", "show", "predict", "ledger") or "--n" in rest:
@@ -78,32 +65,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("command", mostly_long(KEYS, *(command for command in KEYS if "--membership" not in command)))
-def test_json_is_one_document_with_stable_keys(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document_with_stable_keys(command: str, folder: Path, shell: Shell) -> None:
     if command.startswith("predict"):
         dpviz.release(dpviz.RunSpec("teaching", mechanism="output-gaussian")).save(folder / "model")
         dpviz.load_dataset("teaching").frame.to_csv(folder / "new.csv", index=False)
-    found = document(given(command), capsys)
+    found = shell.json(given(command))
     assert list(found) == ["command", "version", "schema", *KEYS[command].split()]
     assert (found["command"], found["version"], found["schema"]) == (command.split()[0], dpviz.__version__, 1)
     documented = (ROOT / "docs" / "commands.md").read_text()
     assert all(f"`{key}`" in documented for key in found)
 
 
-def test_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_are_those_of_the_library(shell: Shell) -> None:
     spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
-    found = document(["run", *RUN], capsys)
+    found = shell.json(["run", *RUN])
     assert found["accuracy"]["draws"] == dpviz.run(spec).accuracy.tolist()
     assert dpviz.RunSpec(**found["run"]).seeds == 2
-    found = document(["calibrate", "--mechanism", "dp-gd", "--n", "1000", "--d", "5"], capsys)
+    found = shell.json(["calibrate", "--mechanism", "dp-gd", "--n", "1000", "--d", "5"])
     assert found["guarantee"]["noise_scale"] == dpviz.calibrate("dp-gd", n=1000, d=5, epsilon=1.0).noise_scale
-    found = document(["influence", *RUN, "--top", "0"], capsys)
+    found = shell.json(["influence", *RUN, "--top", "0"])
     influence = dpviz.influence_of(spec)
     assert [row["newton_step"] for row in found["rows"]] == influence.newton_norm[influence.order].tolist()
-    found = document(["audit", *RUN, "--runs", "40", "--pair", "label-flip"], capsys)
+    found = shell.json(["audit", *RUN, "--runs", "40", "--pair", "label-flip"])
     assert found["guessed_right"] == dpviz.audit_run(spec, "label-flip", runs=40).guessed_right
-    found = document(
-        ["audit", "--membership", *RUN, "--shadows", "64", "--targets", "64", "--attacks", "rmia", "--no-baseline", "--no-cache"],
-        capsys,
+    found = shell.json(
+        ["audit", "--membership", *RUN, "--shadows", "64", "--targets", "64", "--attacks", "rmia", "--no-baseline", "--no-cache"]
     )
     attacked = dpviz.attack_run(spec, 64, 64, attacks=["rmia"], baseline=False)
     assert [row["auc"] for row in found["attacks"]] == attacked.table["auc"].tolist()
@@ -115,7 +101,7 @@ def test_what_json_cannot_say() -> None:
     assert answers.json_value(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
 
 
-def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_for_people(shell: Shell) -> None:
     for command, part in {
         "calibrate --accountants": "Exact Gaussian",
         "calibrate --methods": "paper's claim only",
@@ -125,22 +111,19 @@ def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         "calibrate": "sensitivity from:",
         "list claims --test dbdp-noise-rate": "result:            fails",
     }.items():
-        assert main(given(command)) == 0
-        captured = capsys.readouterr()
-        assert part in captured.out
-        assert captured.err == ""
+        assert part in shell(given(command))
+        assert shell.err == ""
 
 
-def test_a_calibration_counts_the_intercept_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calibration_counts_the_intercept_where_there_is_one(shell: Shell) -> None:
     for where in (["--n", "300", "--d", "3"], ["--dataset", "teaching"]):
         for value in ("true", "false"):
-            assert main(["calibrate", *where, "--intercept", value]) == 0
-            assert ("features with the intercept" in capsys.readouterr().out) == (value == "true")
+            assert ("features with the intercept" in shell(["calibrate", *where, "--intercept", value])) == (value == "true")
 
 
-def test_a_link_says_what_the_page_asks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_says_what_the_page_asks(shell: Shell) -> None:
     link = "http://127.0.0.1:8501/Audit?dataset=teaching&mechanism=output-gaussian&pair=without&runs=40"
-    found = document(["audit", link], capsys)
+    found = shell.json(["audit", link])
     assert (found["pair"], found["runs"]) == ("without", 40)
 
 
@@ -201,17 +184,16 @@ def test_every_command_but_the_app_has_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["dp-gd", "objective-tight"])
-def test_a_tolerated_attacker_needs_no_data_and_the_lambda_is_told(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_tolerated_attacker_needs_no_data_and_the_lambda_is_told(name: str, shell: Shell) -> None:
     facts = ["calibrate", "--n", "500", "--d", "5", "--mechanism", name]
-    found = document([*facts, "--attacker", "advantage=0.1"], capsys)
+    found = shell.json([*facts, "--attacker", "advantage=0.1"])
     assert found["lam"] > 0
-    again = document([*facts, "--lam", repr(found["lam"]), "--attacker", "advantage=0.1"], capsys)
-    assert again["guarantee"] == found["guarantee"]
-    assert again["attacker"] == found["attacker"]
+    again = shell.json([*facts, "--lam", repr(found["lam"]), "--attacker", "advantage=0.1"])
+    assert (again["guarantee"], again["attacker"]) == (found["guarantee"], found["attacker"])
 
 
-def test_another_method_is_accounted_for_with_the_regularisation_of_its_own_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_method_is_accounted_for_with_the_regularisation_of_its_own_rule(shell: Shell) -> None:
     link = "?dataset=teaching&mechanism=dp-gd&epsilon=1&compare=output-gaussian"
-    compared = document(["calibrate", "--accountants", link], capsys)
-    own = document(["calibrate", "--accountants", "--dataset", "teaching", "--mechanism", "output-gaussian"], capsys)
+    compared = shell.json(["calibrate", "--accountants", link])
+    own = shell.json(["calibrate", "--accountants", "--dataset", "teaching", "--mechanism", "output-gaussian"])
     assert compared == own, "as on the page, whose table is of the method's run"

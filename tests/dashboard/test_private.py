@@ -1,17 +1,27 @@
-"""What is used of Streamlit beyond its documented functions stands in one file, and Streamlit still does what is relied on."""
+"""What is used of Streamlit beyond its documented functions, and what `streamlit run` answers and asks for."""
 
 import ast
+import http.client
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from streamlit.web.server.app_discovery import discover_asgi_app
+from support import LIMIT, until
 
 from dpviz.dashboard.frame import private
 
@@ -93,3 +103,123 @@ def test_a_session_that_connects_again_reads_no_modules(monkeypatch: pytest.Monk
         private.watch_no_files()
     assert stopped == ["a"]
     assert all(hasattr(AppSession, name) for name in ("disconnect_file_watchers", "register_file_watchers"))
+
+
+#: runs Streamlit's command, and writes down every name that is looked up and every address that a stream is sent to
+LISTEN = """
+import sys, time
+def hook(event, arguments):
+    asked = None
+    if event == "socket.getaddrinfo":
+        asked = arguments[0]
+    elif event == "socket.connect" and arguments[0].type & 15 == 1 and isinstance(arguments[1], tuple):
+        asked = arguments[1][0]
+    if asked is not None and str(asked) not in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::"):
+        with open("asked", "a") as file:
+            file.write(f"{asked}\\n")
+sys.addaudithook(hook)
+from streamlit.web import cli
+cli.main(sys.argv[1:])
+"""
+
+
+@contextmanager
+def streamlit_run(script: Path, folder: Path) -> Iterator[int]:
+    """The port of a server that `streamlit run` starts for the whole network, without a browser."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    flags = ["--server.port", str(port), "--server.headless", "true", "--server.address", "0.0.0.0"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("STREAMLIT_")}
+    environment |= {"PYTHONPATH": str(ROOT), "DPVIZ_CACHE": str(folder)}
+    command = [sys.executable, "-c", LISTEN, "run", str(script), *flags]
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            until(lambda: answers(port), "the server's start")
+            yield port
+        finally:
+            process.kill()
+
+
+def answers(port: int) -> bool:
+    try:
+        return status(port, "/_stcore/health") == 200
+    except OSError:
+        return False
+
+
+def status(port: int, path: str, **headers: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.putrequest("GET", path, skip_host=True)
+    for name, value in ({"host": f"localhost:{port}"} | headers).items():
+        connection.putheader(name.replace("_", "-"), value)
+    connection.endheaders()
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+SOCKET = {"connection": "Upgrade", "upgrade": "websocket", "sec_websocket_version": "13", "sec_websocket_key": "a" * 22 + "=="}
+PATHS = ("/", "/index.html", "/static/js/none.js", "/Data", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics")
+
+
+def test_streamlit_finds_the_guarded_app_in_the_first_page(tmp_path: Path) -> None:
+    assert discover_asgi_app(ROOT / "app.py").import_string == "app:app"
+    (tmp_path / "app.py").write_text("import streamlit as st\n\nst.title('page')\n")
+    assert not discover_asgi_app(tmp_path / "app.py").is_asgi_app
+
+
+@pytest.mark.long
+def test_the_first_page_is_guarded_and_asks_nobody_outside(tmp_path: Path) -> None:
+    with streamlit_run(ROOT / "app.py", tmp_path) as port:
+        for path in PATHS:
+            assert status(port, path) in (200, 404), path
+            assert status(port, path, host="evil.example") == 421, path
+        stream = "/_stcore/stream"
+        assert status(port, stream, origin=f"http://localhost:{port}", **SOCKET) == 101
+        for origin in ("http://evil.example", "http://localhost:9", "null"):
+            assert status(port, stream, origin=origin, **SOCKET) == 403
+            assert status(port, "/_stcore/health", origin=origin) == 403
+        assert status(port, stream, origin="http://evil.example", **(SOCKET | {"host": "evil.example"})) == 421
+    assert not (tmp_path / "asked").exists(), (tmp_path / "asked").read_text()
+
+
+@pytest.mark.long
+def test_another_browser_that_knows_a_session_does_not_take_it_over(tmp_path: Path) -> None:
+    client = pytest.importorskip("websockets.sync.client")
+
+    def session(port: int, cookie: str, known: str = "") -> str:
+        """The session that a browser gets which asks for one."""
+        protocols = [text for text in ("streamlit", "xsrf", known) if text]
+        where, headers = f"localhost:{port}", {"Cookie": f"dpviz_browser={cookie}"}
+        with client.connect(
+            f"ws://{where}/_stcore/stream",
+            origin=f"http://{where}",
+            additional_headers=headers,
+            subprotocols=protocols,
+            proxy=None,
+        ) as stream:
+            ask = BackMsg()
+            ask.rerun_script.query_string = ""
+            stream.send(ask.SerializeToString())
+            while True:
+                message = ForwardMsg()
+                message.ParseFromString(stream.recv())
+                if message.WhichOneof("type") == "new_session":
+                    return str(message.new_session.initialize.session_id)
+
+    with streamlit_run(ROOT / "app.py", tmp_path) as port:
+        hers = session(port, "hers")
+        assert session(port, "other", hers) != hers
+        assert session(port, "hers", hers) == hers
+
+
+@pytest.mark.long
+def test_a_page_without_the_guard_would_ask(tmp_path: Path) -> None:
+    """The control: any Host is answered, and Streamlit asks an outside service for this machine's address."""
+    (tmp_path / "page.py").write_text("import streamlit as st\n\nst.title('page')\n")
+    with streamlit_run(tmp_path / "page.py", tmp_path) as port:
+        assert status(port, "/", host="evil.example") == 200
+        assert status(port, "/_stcore/stream", origin="http://evil.example", **SOCKET) == 403
+    assert "amazonaws.com" in (tmp_path / "asked").read_text()

@@ -1,24 +1,34 @@
-"""An upload that goes takes along all that was made of it: every cache is filled, and no live object holds its rows."""
+"""An upload that goes, and a session that was left, take along all that was made of them."""
 
 import ast
+import ctypes
 import gc
 import re
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from support import LIMIT, of_each
 
+import dpviz
 from dpviz.common import memory
+from dpviz.dashboard.frame import session
+from dpviz.dashboard.frame.session import LINGER
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.jobs import pool as jobs
+from dpviz.dashboard.jobs.pool import Pool
 from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.rows import influence_map, selection
+from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.uploads import Upload
-from dpviz.datasets.table.csv import read_csv
-from dpviz.datasets.table.spec import TableSpec
+from dpviz.datasets.table.csv import Table, read_csv
+from dpviz.datasets.table.spec import TableSpec, last_column
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary, guarantees, inspected
@@ -111,3 +121,159 @@ def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
             # a formula and a type of numbers lead to no rows
             given = re.sub(r"Callable\[\.\.\., Any\]|precision: Any", "", ast.unparse(node.args))
             assert not rows.search(given), node.name
+
+
+MOST = 50_000_000
+MANY, COLUMNS = 5_000, 20
+
+
+def resident() -> int:
+    """Memory of this process in bytes, after all that can go has gone."""
+    gc.collect()
+    with suppress(AttributeError):  # a C library that is not glibc
+        ctypes.CDLL(None).malloc_trim(0)
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+
+
+def come_and_go(seed: int) -> None:
+    """One upload, a run on it, and its end."""
+    values = np.random.default_rng(seed).random((MANY, COLUMNS)).round(3)
+    lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(values)]
+    content = "\n".join([",".join([*(f"c{k}" for k in range(COLUMNS)), "y"]), *lines]).encode()
+    table = read_csv(content)
+    mine = Upload(table, TableSpec(last_column(table.frame)))
+    dpviz.run(dpviz.RunSpec(mine.name, seeds=2, mechanism="dp-gd", params={"steps": 5}))
+    assert memory.owned_entries(mine.name)
+    mine.forget()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+def test_a_hundred_uploads_leave_no_memory() -> None:
+    for seed in range(5):
+        come_and_go(seed)
+    before, counted = resident(), uploads.held_bytes()
+    for seed in range(100):
+        come_and_go(seed)
+    assert uploads.held_bytes() <= counted
+    assert resident() - before < MOST, "one table alone is 0.8 MB, so that all of them would be more"
+
+
+class Clock:
+    """Sessions, the time, and what the server's loop is asked to do later."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.closed = 0.0, list[str]()
+        self._later: list[tuple[float, Any]] = []
+        monkeypatch.setattr(session, "_visits", {})
+        monkeypatch.setattr(session.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(session.private, "close", self.closed.append)
+        monkeypatch.setattr(session.asyncio, "get_running_loop", lambda: self)
+
+    def call_later(self, seconds: float, call: Any, *given: Any) -> None:
+        self._later.append((self.now + seconds, lambda: call(*given)))
+
+    def come(self, who: str, browser: str = "") -> session._Visit:
+        """A page of the session is drawn."""
+        visit = session._present.__wrapped__(who, who.upper(), browser)
+        assert isinstance(visit, session._Visit)
+        return visit
+
+    def leave(self, who: str) -> None:
+        session._left(session._visits[who])
+
+    def goes_on(self, until: float) -> list[str]:
+        """The sessions that are closed by then."""
+        before = len(self.closed)
+        for due, call in sorted(self._later, key=lambda pair: pair[0]):
+            if self.now <= due <= until:
+                self.now = due
+                call()
+        self.now = until
+        return self.closed[before:]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def small_upload() -> Upload:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.random(40), "label": np.where(rng.random(40) > 0.5, 1.0, 0.0)})
+    return Upload(Table(frame, ()), TableSpec("label"))
+
+
+def test_a_session_that_was_left_is_closed_and_another_is_not(clock: Clock) -> None:
+    for who in "ab":
+        clock.come(who)
+    assert clock.goes_on(1000.0) == []
+    clock.leave("a")
+    assert clock.goes_on(1000.0 + LINGER - 1) == []
+    assert clock.goes_on(1000.0 + LINGER) == ["A"]
+    assert list(session._visits) == ["b"]
+
+
+def test_who_comes_back_in_time_keeps_the_session(clock: Clock) -> None:
+    clock.come("a")
+    clock.leave("a")
+    clock.goes_on(LINGER - 1)
+    clock.come("a")
+    assert clock.goes_on(LINGER + 1) == []
+    clock.leave("a")
+    clock.goes_on(2 * LINGER)
+    clock.come("a")
+    clock.leave("a")
+    assert clock.goes_on(3 * LINGER - 1) == [], "the time counts from the last cut"
+    assert clock.goes_on(3 * LINGER) == ["A"]
+
+
+def test_uploads_of_a_session_go_with_it_whoever_holds_the_object(clock: Clock) -> None:
+    mine, other = small_upload(), small_upload()
+    clock.come("a").uploads.add(mine.name)
+    clock.come("b").uploads.add(other.name)
+    clock.leave("a")
+    assert clock.goes_on(LINGER) == ["A"]
+    assert not uploads.is_held(mine.name)
+    assert mine.table.frame.empty
+    assert uploads.is_held(other.name)
+
+
+def test_work_that_only_a_session_wants_that_was_left_is_cancelled(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Pool()
+    monkeypatch.setattr(session, "pool", lambda: jobs)
+    left: list[str] = []
+    monkeypatch.setattr(jobs, "leave_all", left.append)
+    clock.come("a")
+    clock.leave("a")
+    clock.goes_on(LINGER)
+    assert left == ["a"]
+
+
+def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser_does_not(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = small_upload()
+    old, new, other, unknown = (clock.come(*who) for who in (("a", "x"), ("b", "x"), ("c", "y"), ("d", "")))
+    old.uploads.add(mine.name)
+    old.carried = {session._KEY: {mine.name: mine}}
+    state: dict[str, Any] = {}
+    monkeypatch.setattr(session.st, "session_state", state)
+    session._take_over(new)
+    assert not state, "it is still open beside this one"
+    clock.leave("a")
+    session._take_over(other)
+    session._take_over(unknown)
+    assert not state, "another browser, and one that is not known"
+    session._take_over(new)
+    assert state[session._KEY] == {mine.name: mine}
+    assert clock.goes_on(LINGER) == ["A"]
+    assert uploads.is_held(mine.name), "it belongs to the new session now"
+    clock.leave("b")
+    assert clock.goes_on(2 * LINGER) == ["B"]
+    assert not uploads.is_held(mine.name)
+
+
+def test_streamlit_tells_when_a_session_is_left_and_keeps_it_for_longer() -> None:
+    assert st.get_option("server.disconnectedSessionTTL") > LINGER

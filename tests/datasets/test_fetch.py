@@ -1,4 +1,4 @@
-"""Downloads from a server of the test: what arrives, fails, hangs, or is something else."""
+"""Downloads from a server of the test: what arrives, fails, hangs or is something else; copies that are not trusted."""
 
 import contextlib
 import gzip
@@ -12,8 +12,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from support import LIMIT, Cancelled, cancel
+from support import LIMIT, Cancelled, assert_refused, cancel
 
 import dpviz
 from dpviz.common.limits import Limits
@@ -73,8 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body[: len(body) // 2] if data and mode == "truncated" else body)
 
-    def log_message(self, *args: object) -> None:
-        pass
+    log_message = staticmethod(lambda *said: None)
 
 
 @pytest.fixture
@@ -98,9 +98,7 @@ def left() -> list[str]:
 
 def test_a_set_that_is_not_here_says_how_to_get_it(server: Server) -> None:
     for name in remote.REMOTE:
-        with pytest.raises(dpviz.InvalidInput, match=f"dpviz show {name} --download") as caught:
-            dpviz.resolve(dpviz.RunSpec(dataset=name))
-        assert caught.value.field == "dataset"
+        assert_refused(dpviz.resolve, dpviz.RunSpec(dataset=name), match=f"dpviz show {name} --download", field="dataset")
         assert name not in dpviz.list_datasets()
     assert not server.asked
 
@@ -150,10 +148,7 @@ def test_a_failed_download_leaves_words_and_nothing_else(
     monkeypatch.setattr(fetch, "_MOST_BYTES", 3_000_000)
     if "hanging" in mode:
         monkeypatch.setenv("DPVIZ_SILENCE_SECONDS", "0.3")
-    with pytest.raises(dpviz.InvalidInput, match=cause) as caught:
-        remote.download("breast-cancer-original")
-    assert caught.value.field == "download"
-    assert "bundled sets" in caught.value.fix
+    assert "bundled sets" in assert_refused(remote.download, "breast-cancer-original", match=cause, field="download").fix
     assert left() == []
     assert "breast-cancer-original" not in dpviz.list_datasets()
     assert len(server.asked) <= 2, "a person waits for every one of these"
@@ -161,19 +156,16 @@ def test_a_failed_download_leaves_words_and_nothing_else(
 
 def test_a_download_has_a_time_limit_and_can_be_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.mode = "endless"
-    with pytest.raises(dpviz.InvalidInput, match="was not done after 0 s"):
-        fetch.fetch("openml-15", 699, limits=Limits(fetch_seconds=0))
+    assert_refused(fetch.fetch, "openml-15", 699, limits=Limits(fetch_seconds=0), match="was not done after 0 s")
     with pytest.raises(Cancelled):
         fetch.fetch("openml-15", 699, progress=cancel)
     assert left() == []
     monkeypatch.setenv("DPVIZ_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(dpviz.InvalidInput, match="the server cannot be reached"):
-        fetch.fetch("openml-15", 699)
+    assert_refused(fetch.fetch, "openml-15", 699, match="the server cannot be reached")
 
 
 def test_a_file_with_another_hash_is_not_kddcup99(server: Server) -> None:
-    with pytest.raises(dpviz.InvalidInput, match="its hash is not the published one"):
-        remote.download("kddcup99")
+    assert_refused(remote.download, "kddcup99", match="its hash is not the published one")
     assert left() == []
 
 
@@ -185,5 +177,65 @@ def test_another_number_of_rows_is_said_of_a_mirror_and_refused_without(server: 
     assert any("This copy has 300 rows, not 699" in note for note in ds.notes)
     monkeypatch.setattr(fetch, "_download", lambda *args: (arff(300), "test"))
     monkeypatch.delenv("DPVIZ_MIRROR")
-    with pytest.raises(dpviz.InvalidInput, match="has 300 rows where 699 are expected"):
-        fetch.fetch("openml-15", 699)
+    assert_refused(fetch.fetch, "openml-15", 699, match="has 300 rows where 699 are expected")
+
+
+def test_a_damaged_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    frame = pd.DataFrame(
+        {"Clump_Thickness": np.arange(699.0) % 10, "Class": pd.Categorical(["benign", "malignant", "benign"] * 233)}
+    )
+    fetch.store("openml-15", frame.to_parquet(index=False), len(frame), "a prepared cache")
+    before = dpviz.load_dataset("breast-cancer-original")
+    assert before.n == 699
+    path = fetch.path_of("openml-15")
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    damaged = "was damaged after its download"
+    for bad, words in ((bytes(content), damaged), (bytes(content[:200]), damaged), (b"", "not on this machine")):
+        path.write_bytes(bad)
+        assert_refused(dpviz.load_dataset, "breast-cancer-original", match=words)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no such files there")
+@pytest.mark.parametrize("kind", ["others may write", "of another user", "link", "pipe"])
+def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder itself may be anybody's (mode 0777): what lies in it is read only where its reader alone could write it."""
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    before = os.umask(0)
+    try:
+        fetch.store("openml-15", pd.DataFrame({"a": [1.0]}).to_parquet(index=False), 1, "here")
+        fetch.folder().chmod(0o777)
+    finally:
+        os.umask(before)
+    path = fetch.path_of("openml-15")
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert fetch.read("openml-15")[1]["rows"] == 1
+    if kind == "others may write":
+        path.chmod(0o666)
+    elif kind == "of another user" and os.geteuid() == 0:
+        os.chown(path, 12345, 12345)
+    elif kind == "of another user":
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    else:
+        path.rename(tmp_path / "away")
+        path.symlink_to(tmp_path / "away") if kind == "link" else os.mkfifo(path)
+    assert fetch.facts("openml-15") is None
+    assert_refused(fetch.read, "openml-15", match=r"others can write the copy .* Remove it and download it again")
+
+
+def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    rng = np.random.default_rng(0)
+    classes = pd.Categorical(np.where(np.arange(2000) % 100 == 0, "1", "0"))
+    cards_table = pd.DataFrame({"Amount": rng.random(2000), "Class": classes})
+    fetch.store("openml-1597", cards_table.to_parquet(index=False), len(cards_table), "a prepared cache")
+    assert dpviz.load_dataset("credit-card").n == 2000
+    balanced = dpviz.load_dataset("credit-card-balanced")
+    assert (balanced.n, balanced.y.sum()) == (40, 0)
+    kinds = rng.choice(["normal.", "smurf.", "neptune."], 3000)
+    connections = pd.DataFrame({"count": rng.random(3000), "labels": pd.Categorical(kinds)})
+    fetch.store("kddcup99", connections.to_parquet(index=False), len(connections), "a prepared cache")
+    kdd = dpviz.load_dataset("kddcup99-70000")
+    assert kdd.label_names == ("normal", "attack")
+    assert (kdd.y < 0).sum() == (kinds == "normal.").sum()

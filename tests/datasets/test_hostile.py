@@ -5,10 +5,10 @@ import io
 import zipfile
 
 import pytest
+from support import assert_refused
 from support_tables import GOOD, made, table
 
 from dpviz.common.limits import Limits
-from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.spec import TableSpec
 
 
@@ -122,11 +122,7 @@ FILES: dict[str, tuple[bytes, str, str]] = {
 @pytest.mark.parametrize("case", FILES)
 def test_a_file_that_cannot_be_used_is_refused_in_words(case: str) -> None:
     content, field, cause = FILES[case]
-    with pytest.raises(InvalidInput, match=cause) as caught:
-        made(content)
-    error = caught.value
-    assert error.field == field
-    assert error.fix.strip()
+    error = assert_refused(made, content, match=cause, field=field)
     assert len(str(error)) < 900
     assert "Traceback" not in str(error)
 
@@ -153,22 +149,17 @@ CHOICES: dict[str, tuple[dict, str, str]] = {
 @pytest.mark.parametrize("case", CHOICES)
 def test_a_choice_that_does_not_fit_is_refused_in_words(case: str) -> None:
     values, field, cause = CHOICES[case]
-    with pytest.raises(InvalidInput, match=cause) as caught:
-        made(GOOD, TableSpec(**({"target": "label"} | values)))
-    assert caught.value.field == field
-    assert caught.value.fix
+    assert_refused(made, GOOD, TableSpec(**({"target": "label"} | values)), match=cause, field=field)
 
 
 def test_gaps_need_a_declared_default_and_a_number_where_numbers_are() -> None:
     content = one("")
-    with pytest.raises(InvalidInput, match="must be a number"):
-        made(content, TableSpec("label", defaults={"age": "old"}))
+    assert_refused(made, content, TableSpec("label", defaults={"age": "old"}), match="must be a number")
     filled = made(content, TableSpec("label", defaults={"age": 30.0})).dataset
     assert filled.frame["age"].iloc[7] == 30.0
     assert any("1 gaps in age were filled with 30" in note for note in filled.notes)
     dropped = made(content)
-    assert dropped.dropped == 1
-    assert dropped.dataset.n == 19
+    assert (dropped.dropped, dropped.dataset.n) == (1, 19)
     assert [one.sentence for one in dropped.dataset.lost] == ["1 of 20 rows were dropped because of gaps in: age (1)."]
 
 
@@ -208,20 +199,10 @@ def test_the_same_table_in_many_shapes_is_the_same_data() -> None:
     assert [made(s, TableSpec("label")).dataset.sha256 for s in shapes] == [plain.sha256] * len(shapes)
 
 
-def test_label_whitespace_is_not_a_third_class() -> None:
-    content = table(row=lambda k: f"{k},a{k % 2},{[' yes', 'yes ', 'no'][k % 3]}")
-    assert made(content).dataset.label_names == ("no", "yes")
-
-
 def test_numbers_with_a_few_texts_are_not_taken_for_categories() -> None:
     content = table(60, header="age,job,label", row=lambda k: f"{'4l' if k == 41 else k},{'ab'[k % 2]},{k % 2}")
     left_out = made(content).left_out
     assert "'4l' in row 42" in left_out["age"]
-
-
-def test_different_numbers_are_different_classes() -> None:
-    content = table(row=lambda k: f"{k},a{k % 2},{['0.12345671', '0.12345672'][k % 2]}")
-    assert made(content).dataset.label_names == ("0.12345671", "0.12345672")
 
 
 @pytest.mark.parametrize(
@@ -237,8 +218,7 @@ def test_formulas_and_markup_stay_text(text: str) -> None:
 def test_a_feature_called_label_does_not_cover_the_label() -> None:
     content = table(header="label,job,y", row=lambda k: f"{k},a{k % 2},{'no' if k % 2 else 'yes'}")
     frame = made(content).dataset.frame
-    assert frame["label"].iloc[5] == 5
-    assert frame.iloc[5, -1] == "no"
+    assert (frame["label"].iloc[5], frame.iloc[5, -1]) == (5, "no")
 
 
 def test_declared_ranges_and_categories_are_not_read_off_the_data() -> None:
@@ -253,21 +233,7 @@ def test_declared_ranges_and_categories_are_not_read_off_the_data() -> None:
     assert made(GOOD).dataset.looked_at == ("age", "job")
 
 
-def test_a_spec_survives_toml() -> None:
-    import tomllib
-
-    spec = TableSpec(
-        'la"bel',
-        ("y\\es", "ü\n"),
-        columns=("a b", "[c]"),
-        ranges={"a b": (0.0, 1e-9)},
-        categories={"[c]": ("x", "=1")},
-        missing=(),
-        missing_in={"a b": ("-9", "0")},
-        proposed=("[c]",),
-        defaults={"a b": 1.5, "[c]": "?"},
-    )
-    assert TableSpec.from_dict(tomllib.loads(spec.to_toml())) == spec
+def test_a_spec_that_means_nothing_is_refused() -> None:
     for bad in (
         {"traget": "x"},
         {"target": 3},
@@ -277,12 +243,10 @@ def test_a_spec_survives_toml() -> None:
         {"target": "a", "defaults": {"x": [1]}},
         {"target": "a", "categories": {"x": []}},
     ):
-        with pytest.raises(InvalidInput):
-            TableSpec.from_dict(bad)
+        assert_refused(TableSpec.from_dict, bad)
 
 
 @pytest.mark.parametrize("value", ["lots", "-1", "0", "1.5", "", "٣"])
 def test_a_limit_that_is_no_number_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_MAX_ROWS", value)
-    with pytest.raises(InvalidInput, match="DPVIZ_MAX_ROWS"):
-        Limits.from_environment()
+    assert_refused(Limits.from_environment, match="DPVIZ_MAX_ROWS")

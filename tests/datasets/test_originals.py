@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from support import LIMIT
-from support_pages import PAGES, Page
+from support import assert_refused
+from support_pages import addressed
+from support_shell import Shell
 
 import dpviz
-from dpviz.cli.main import main
 from dpviz.common.limits import Limits
 from dpviz.datasets.cards import cards
 from dpviz.datasets.process import fetch
@@ -37,8 +37,7 @@ def person(k: int, end: str = "") -> str:
 @pytest.mark.parametrize("header", [True, False])
 def test_adult_is_both_files_joined(data_folder: Path, header: bool) -> None:
     names = ", ".join(originals.ORIGINALS["openml-1590"].columns) + "\n"
-    with pytest.raises(dpviz.InvalidInput, match=r"or put adult\.data and adult\.test into the data folder"):
-        dpviz.load_dataset("adult")
+    assert_refused(dpviz.load_dataset, "adult", match=r"or put adult\.data and adult\.test into the data folder")
     (data_folder / "adult.data").write_text(names * header + "\n".join(person(k) for k in range(40)) + "\n")
     assert "adult" not in dpviz.list_datasets(), "both files are needed"
     remark = "" if header else "|1x3 Cross validator\n"
@@ -53,8 +52,7 @@ def test_adult_is_both_files_joined(data_folder: Path, header: bool) -> None:
     (data_folder / "adult.test").write_text("\n".join(person(k) for k in range(30)) + "\n")
     assert dpviz.load_dataset("adult").n == 70, "a file that changes is read again"
     (data_folder / "adult.test").write_text("a,b\n1,2\n3,4\n")
-    with pytest.raises(dpviz.InvalidInput, match=r"adult\.test: has no column 'age'"):
-        dpviz.load_dataset("adult")
+    assert_refused(dpviz.load_dataset, "adult", match=r"adult\.test: has no column 'age'")
 
 
 def adult(data_folder: Path, n: int, tested: int) -> None:
@@ -63,7 +61,7 @@ def adult(data_folder: Path, n: int, tested: int) -> None:
     (data_folder / "adult.test").write_text(remark + "\n".join(person(k, ".") for k in range(tested)) + "\n")
 
 
-def test_the_published_test_file_can_be_the_test_part(data_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_published_test_file_can_be_the_test_part(data_folder: Path, shell: Shell) -> None:
     adult(data_folder, 40, 20)
     spec = dpviz.RunSpec("adult", mechanism="output-gaussian", seeds=2, published_split=True)
     back = dpviz.RunSpec.from_query(spec.to_query())
@@ -82,26 +80,21 @@ def test_the_published_test_file_can_be_the_test_part(data_folder: Path, capsys:
     table = dpviz.sweep("adult", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=2, published_split=True)
     assert np.allclose(table["accuracy"], dpviz.run(spec).accuracy)
     asked = ["--dataset", "adult", "--mechanism", "output-gaussian", "--seeds", "2", "--published-split", "true", "--json"]
-    assert main(["run", *asked]) == 0
-    assert "published_split" in capsys.readouterr().out
+    assert "published_split" in shell(["run", *asked])
     for wrong, words in (
         (replace(spec, dataset="iris"), "published_split: 'iris' comes without a test part of its own"),
         (replace(spec, folds=5), "published_split: cannot go with folds"),
     ):
-        with pytest.raises(dpviz.InvalidInput, match=words):
-            dpviz.resolve(wrong)
+        assert_refused(dpviz.resolve, wrong, match=words)
         problems: list[dpviz.InvalidInput] = []
         assert not dpviz.resolve(wrong, problems).spec.published_split
         assert len(problems) == 1
-    with pytest.raises(dpviz.InvalidInput, match="the published split is one split"):
-        splits(SweepSpec("adult", published_split=True), 3)
+    assert_refused(splits, SweepSpec("adult", published_split=True), 3, match="the published split is one split")
 
 
 def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data_folder: Path) -> None:
     adult(data_folder, 400, 200)
-    page = Page(PAGES[""], default_timeout=LIMIT)
-    page.query_params.update({"dataset": "adult", "mechanism": "output-gaussian", "seeds": "2", "published_split": "true"})
-    page.run()
+    page = addressed("", dataset="adult", mechanism="output-gaussian", published_split="true").run()
     assert page.toggle(key="published_split").value
     assert [name for name in page.selectbox(key="dataset").options if "dult" in name] == ["Adult"], "one Adult, not its files"
     assert [card.name for card in cards() if card.name and "adult" in card.name] == ["adult", "adult-complete"]
@@ -137,8 +130,11 @@ def test_kdd_is_read_whatever_the_limits_on_tables(data_folder: Path, monkeypatc
     assert limits[0].seconds > Limits().seconds, "the whole file takes longer than a minute on a busy machine"
     assert "duration" in dataset.feature_names
     assert dpviz.load_dataset("kddcup99-70000").n == 90
-    with pytest.raises(dpviz.InvalidInput, match="this file is the dataset kddcup99 or kddcup99-70000: choose that one"):
-        dpviz.load_dataset("data/kddcup.data_10_percent.gz")
+    assert_refused(
+        dpviz.load_dataset,
+        "data/kddcup.data_10_percent.gz",
+        match="this file is the dataset kddcup99 or kddcup99-70000: choose that one",
+    )
 
 
 def test_an_own_file_gives_the_rows_of_the_download(data_folder: Path) -> None:

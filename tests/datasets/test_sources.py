@@ -2,21 +2,28 @@
 
 import gc
 import os
+import sys
+import threading
 import weakref
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support import Cancelled, assert_refused, cancel
 
 import dpviz
 from dpviz.common import memory
 from dpviz.common.limits import Limits
 from dpviz.datasets import catalogue
 from dpviz.datasets.base import Dataset
+from dpviz.datasets.process import reading
+from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder, uploads
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
+from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps.sweep import CellStore, sweep
@@ -44,8 +51,7 @@ def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
     assert "data/people.csv" in dpviz.list_datasets()
     ds = dpviz.load_dataset("data/people.csv")
     assert (ds.n, ds.feature_names) == (60, ("age", "job=a", "job=b", "job=c", "(intercept)"))
-    assert ds.looked_at == ("age", "job")
-    assert ds.label.guessed == ("column", "class")
+    assert (ds.looked_at, ds.label.guessed) == (("age", "job"), ("column", "class"))
     assert "no file people.toml says more" in ds.label.sentence
     assert dpviz.run(dpviz.RunSpec(dataset="data/people.csv", seeds=2)).accuracy.shape == (2,)
 
@@ -58,18 +64,12 @@ def test_a_sidecar_says_what_the_table_means(data: Path) -> None:
     )
     ds = dpviz.load_dataset("data/people.csv", intercept=False)
     assert ds.declared
-    assert ds.label_names == ("c", "a or b")
-    assert ds.d == 1
-    (data / "people.toml").write_text("target = 'job'\npositve = 'a'")
-    with pytest.raises(dpviz.InvalidInput, match="positve"):
-        dpviz.load_dataset("data/people.csv")
-    for wrong in ('delimiter = ["a"]', "delimiter = {a = 1}", "delimiter = 'dot'"):
-        (data / "people.toml").write_text(wrong)
-        with pytest.raises(dpviz.InvalidInput, match=r"delimiter: .* Choose one of: comma, semicolon, tab, vertical bar"):
-            dpviz.load_dataset("data/people.csv")
-    (data / "people.toml").write_text("target = [")
-    with pytest.raises(dpviz.InvalidInput, match=r"people\.toml: is not TOML"):
-        dpviz.load_dataset("data/people.csv")
+    assert (ds.label_names, ds.d) == (("c", "a or b"), 1)
+    signs = r"delimiter: .* Choose one of: comma, semicolon, tab, vertical bar"
+    wrong = {"target = 'job'\npositve = 'a'": "positve", "target = [": r"people\.toml: is not TOML"}
+    for text, words in (wrong | dict.fromkeys(('delimiter = ["a"]', "delimiter = {a = 1}", "delimiter = 'dot'"), signs)).items():
+        (data / "people.toml").write_text(text)
+        assert_refused(dpviz.load_dataset, "data/people.csv", match=words)
 
 
 def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> None:
@@ -103,10 +103,8 @@ def test_names_are_looked_up_and_never_joined_to_a_path(name: str, data: Path) -
     (data / "folder.csv").mkdir()
     os.mkfifo(data / "pipe.csv")
     (data / "gone.csv").symlink_to(data / "nowhere.csv")
-    with pytest.raises(dpviz.InvalidInput):
-        dpviz.load_dataset(name)
-    with pytest.raises(dpviz.InvalidInput):
-        dpviz.resolve(dpviz.RunSpec(dataset=name))
+    assert_refused(dpviz.load_dataset, name)
+    assert_refused(dpviz.resolve, dpviz.RunSpec(dataset=name))
 
 
 def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) -> None:
@@ -118,8 +116,7 @@ def test_what_is_no_file_is_not_listed_and_a_vast_one_is_not_read(data: Path) ->
     assert folder.names() == ()
     with (data / "vast.csv").open("wb") as file:
         file.truncate(10**12)
-    with pytest.raises(dpviz.InvalidInput, match=r"is 1,000,000\.0 MB large"):
-        dpviz.load_dataset("data/vast.csv")
+    assert_refused(dpviz.load_dataset, "data/vast.csv", match=r"is 1,000,000\.0 MB large")
 
 
 def test_a_file_that_says_it_is_empty_is_not_opened(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,8 +129,7 @@ def test_a_file_that_says_it_is_empty_is_not_opened(data: Path, monkeypatch: pyt
         return real(path, *args, **kw)
 
     monkeypatch.setattr(Path, "open", noted)
-    with pytest.raises(dpviz.InvalidInput, match="empty"):
-        dpviz.load_dataset("data/kernel.csv")
+    assert_refused(dpviz.load_dataset, "data/kernel.csv", match="empty")
     assert "kernel.csv" not in opened
 
 
@@ -142,8 +138,7 @@ def test_a_file_that_must_not_be_read_is_said_so(data: Path, monkeypatch: pytest
     path.write_bytes(csv())
     os.utime(path, (1e9, 1e9))
     monkeypatch.setattr(Path, "open", lambda *args, **kw: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
-    with pytest.raises(dpviz.InvalidInput, match=r"people\.csv: cannot be read \(Permission denied\)"):
-        dpviz.load_dataset("data/people.csv")
+    assert_refused(dpviz.load_dataset, "data/people.csv", match=r"people\.csv: cannot be read \(Permission denied\)")
 
 
 @pytest.mark.reader_process
@@ -152,12 +147,10 @@ def test_a_file_that_is_gone_or_broken_is_said_so(data: Path) -> None:
     path.write_bytes(csv())
     spec = dpviz.RunSpec(dataset="data/people.csv")
     path.unlink()
-    with pytest.raises(dpviz.InvalidInput, match="dataset"):
-        dpviz.run(spec)
+    assert_refused(dpviz.run, spec, match="dataset")
     path.write_bytes(b"a,b\n1\n")
     for _ in range(2):
-        with pytest.raises(dpviz.InvalidInput, match="line 2 has 1 value where line 1 has 2"):
-            dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv"))
+        assert_refused(dpviz.resolve, dpviz.RunSpec(dataset="data/people.csv"), match="line 2 has 1 value where line 1 has 2")
     path.write_bytes(csv())
     assert dpviz.resolve(dpviz.RunSpec(dataset="data/people.csv")).n_train == 48
 
@@ -184,8 +177,7 @@ def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
     del mine, result
     gc.collect()
     assert [ref() for ref in rows] == [None] * 4
-    with pytest.raises(dpviz.InvalidInput, match="does not hold"):
-        dpviz.run(spec)
+    assert_refused(dpviz.run, spec, match="does not hold")
     assert not uploads.is_held(name)
 
 
@@ -194,8 +186,7 @@ def test_only_the_holder_may_see_an_upload() -> None:
     before = uploads.guard(lambda name: False)
     try:
         for use in (dpviz.load_dataset, lambda name: dpviz.resolve(dpviz.RunSpec(dataset=name)), dpviz.datasets.rows_of):
-            with pytest.raises(dpviz.InvalidInput, match="does not hold"):
-                use(mine.name)
+            assert_refused(use, mine.name, match="does not hold")
     finally:
         uploads.guard(before)
     assert dpviz.load_dataset(mine.name).n == 60
@@ -233,10 +224,13 @@ def test_all_uploads_together_are_bounded() -> None:
     limits = Limits(uploads_megabytes=4)
     first = Upload(read_csv(csv(12_000)), TableSpec("label"), limits=limits)
     assert uploads.held_bytes() >= uploads.cost_of(first.rows, first.dataset(True).d) > 4 * first.dataset(True).X.nbytes - 1
-    with pytest.raises(
-        dpviz.InvalidInput, match=r"needs about 2 MB \(12,000 rows of 5 features\), and all sessions together hold"
-    ):
-        Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits)
+    assert_refused(
+        Upload,
+        read_csv(csv(12_000, 1)),
+        TableSpec("label"),
+        limits=limits,
+        match=r"needs about 2 MB \(12,000 rows of 5 features\), and all sessions together hold",
+    )
     del first
     gc.collect()
     assert Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits).rows == 12_000
@@ -247,8 +241,7 @@ def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyP
     before = uploads.held_bytes()
     monkeypatch.setattr("dpviz.datasets.table.prepare.unit_rows_of", None)  # calling it would fail in another way
     table = read_csv(csv(12_000))
-    with pytest.raises(dpviz.InvalidInput, match="needs about 2 MB"):
-        Upload(table, TableSpec("label"), limits=Limits(uploads_megabytes=1))
+    assert_refused(Upload, table, TableSpec("label"), limits=Limits(uploads_megabytes=1), match="needs about 2 MB")
     assert uploads.held_bytes() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"
     del table
     gc.collect()
@@ -263,6 +256,62 @@ def test_a_rare_class_and_rows_that_went_are_said(data: Path) -> None:
     assert rare.startswith("Only 1 of 40 rows belongs to the class 'yes'.")
     assert dropped.startswith("4 rows were left out.")
     assert dpviz.resolve(dpviz.RunSpec("data/rare.csv", delta=1 / 33)).n_train == 32, "not the 35 before gaps were found"
-    with pytest.raises(dpviz.InvalidInput, match="is not below 1/n"):
-        dpviz.resolve(dpviz.RunSpec("data/rare.csv", delta=1 / 32))
+    assert_refused(dpviz.resolve, dpviz.RunSpec("data/rare.csv", delta=1 / 32), match="is not below 1/n")
     assert catalogue.cautions("breast-cancer") == catalogue.cautions("census-1000000") == ()
+
+
+TABLE = b"a,b,y\n" + b"1, u,0\n2,v,1\n" * 20
+
+
+@pytest.mark.reader_process
+def test_the_process_reads_what_the_function_reads_and_ends() -> None:
+    apart, here = read_table(TABLE, header=True), read_file(TABLE)
+    assert apart.notes == here.notes
+    assert apart.frame.equals(here.frame)
+    assert apart.reading == {"header": True}
+    assert_refused(read_table, TABLE + b"1\n", match="line 42 has 1 value where")
+    for _ in range(2):
+        with pytest.raises(Cancelled):
+            read_table(TABLE, listen=cancel)
+    assert not active_children()
+
+
+@pytest.mark.reader_process
+def test_a_reader_that_is_killed_is_said_and_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    (tmp_path / "own.csv").write_bytes(TABLE)
+    monkeypatch.setattr(reading, "read_file", lambda content, **how: os.abort())
+    assert_refused(dpviz.load_dataset, "data/own.csv", match="its process ended")
+    monkeypatch.undo()
+    monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
+    assert dpviz.load_dataset("data/own.csv").n == 40
+
+
+@pytest.mark.reader_process
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not limit address space")
+def test_memory_and_time_are_bounded() -> None:
+    for megabytes in (60, 420):
+        assert_refused(
+            read_table,
+            b"a,b,y\n" + b"1,2,3\n" * 150_000,
+            limits=Limits(memory_megabytes=megabytes),
+            match=rf"want of memory \({megabytes} MB are allowed\)",
+        )
+    assert_refused(read_table, TABLE, limits=Limits(seconds=0), match="longer than 0 s")
+
+
+@pytest.mark.reader_process
+def test_without_limits_of_a_kernel_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
+    reading.bound_memory(100)
+
+
+@pytest.mark.reader_process
+def test_one_at_once_and_the_others_wait_and_see_it() -> None:
+    states: list[str] = []
+    threads = [threading.Thread(target=read_table, args=(TABLE,), kwargs={"listen": states.append}) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {"waiting", "reading"} <= set(states)

@@ -1,14 +1,16 @@
-"""Files as programs and people write them: each is read as it was meant, with a note, or refused with what to do."""
+"""Files and values as programs and people write them: read as meant, with a note, or refused with what to do."""
 
+import gzip
 import io
+import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support_tables import made
+from support import assert_refused
+from support_tables import GOOD, made, table
 
 import dpviz
-from dpviz.common.validate import InvalidInput
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
 
@@ -125,12 +127,16 @@ REFUSED["quoted numbers without names"] = (
 )
 
 
+REFUSED["a row that ends early is no total"] = (text("age,job,y", "{age},{job},{y}", after="\n5\n"), "file", "has 1 value where")
+for names, sign in (("age;job;y", ","), ("age,job,y", ";"), ("age\tjob\ty", ","), ("age,job,y", " ")):
+    row = sign.join(["{age}", "{job}", "{y}"])
+    REFUSED[f"{names} above {row}"] = (text(names, row), "", "separates the names by .* and the rows by ")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_error_says_what_to_do(name: str) -> None:
     content, field, said = REFUSED[name]
-    with pytest.raises(InvalidInput, match=f"(?s){said}") as problem:
-        made(content)
-    assert problem.value.field == field
+    assert_refused(made, content, match=f"(?s){said}", field=field)
 
 
 NOMINAL = """% occupation codes have no order
@@ -179,14 +185,7 @@ def test_a_declared_type_decides_and_not_what_values_look_like() -> None:
     ],
 )
 def test_a_file_that_breaks_its_declaration_is_refused_with_the_line(content: bytes, said: str) -> None:
-    with pytest.raises(InvalidInput, match=said):
-        made(content)
-
-
-@pytest.mark.parametrize(("names", "sign"), [("age;job;y", ","), ("age,job,y", ";"), ("age\tjob\ty", ","), ("age,job,y", " ")])
-def test_names_that_are_separated_otherwise_than_the_rows_are_said(names: str, sign: str) -> None:
-    with pytest.raises(InvalidInput, match=r"separates the names by .* and the rows by "):
-        made(text(names, sign.join(["{age}", "{job}", "{y}"])))
+    assert_refused(made, content, match=said)
 
 
 @pytest.mark.parametrize("first", ["X1,X2,Y", ",X2,X3", "Unnamed: 0,Unnamed: 1,Unnamed: 2", "column 1,column 2,column 3"])
@@ -198,33 +197,17 @@ def test_names_below_a_line_that_numbers_the_columns(first: str) -> None:
 
 def test_the_line_of_names_can_be_said() -> None:
     content = text("cm,kg,kind", "{age},{pay},{y}", before="size,weight,label\n")
-    with pytest.raises(InvalidInput, match=r"first two lines both look like names.*say that the second"):
-        made(content)
+    assert_refused(made, content, match=r"first two lines both look like names.*say that the second")
     assert made(content, header=2).dataset.feature_names[:2] == ("cm", "kg")
-
-
-def test_a_row_that_ends_early_is_no_total() -> None:
-    with pytest.raises(InvalidInput, match="has 1 value where"):
-        made(text("age,job,y", "{age},{job},{y}", after="\n5\n"))
 
 
 def test_names_may_begin_with_a_hash() -> None:
     assert made(text("#age,job,y", "{age},{job},{y}")).dataset.feature_names[0] == "#age"
 
 
-def test_labels_with_a_point_at_the_end_and_the_remark_of_adult_test() -> None:
-    dataset = made(text("age,job,y", "{age}, {job}, {y}.", before="|1x3 Cross validator\n")).dataset
-    assert dataset.label_names == ("no.", "yes.")
-    assert dataset.n == ROWS
-
-
 def test_line_breaks_in_quotes_belong_to_the_value() -> None:
     dataset = made(text("age,job,y", '{age},"{job}\nin town",{y}')).dataset
     assert (dataset.n, dataset.d) == (ROWS, PLAIN.d)
-
-
-def test_a_label_that_stands_first_can_be_named() -> None:
-    assert made(text("y,job,age", "{y},{job},{age}"), TableSpec("y")).dataset.label_names == ("no", "yes")
 
 
 def test_dates_and_yes_or_no() -> None:
@@ -239,8 +222,7 @@ def test_quotes_may_follow_blanks_at_the_beginning_of_a_line() -> None:
 
 
 def test_names_on_the_second_of_one_line_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="has a header but no rows"):
-        read_csv(b"age,job,y\n", header=2)
+    assert_refused(read_csv, b"age,job,y\n", header=2, match="has a header but no rows")
 
 
 def test_quotes_go_before_gaps_are_judged() -> None:
@@ -268,3 +250,75 @@ def test_a_workbook_may_begin_anywhere() -> None:
     assert (dataset.n, dataset.feature_names[0]) == (19, "age")
     assert any("Other sheets were not: 'citation'" in note for note in dataset.notes)
     assert made(b",,\n,,\n" + text("age,job,y", "{age},{job},{y}")).dataset.sha256 == PLAIN.sha256, "and a CSV with empty lines"
+
+
+CAFE = "café"
+
+
+def labels(*values: str) -> bytes:
+    return table(30, row=lambda k: f"{k},a{k % 2},{values[k % len(values)]}")
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (labels(CAFE, unicodedata.normalize("NFD", CAFE), "tea"), "Accents in 10 values of label"),
+        (labels("01", "1", "0"), "Leading zeros in label, as in 01, do not count"),
+        (labels("Yes", "yes"), "differ only in upper and lower case"),
+        (
+            table(row=lambda k: f"{k},{('True', 'true', 'False')[k % 3]},{k % 2}"),
+            "Values of job that differ only in upper and lower case",
+        ),
+        (table(row=lambda k: f"{k},0x{k % 9:02x},{k % 2}"), "job holds hexadecimal numbers such as '0x00'"),
+        (labels("yes", "yes\u200b"), r"characters that cannot be seen, such as 'yes\u200b'"),
+        (labels("yes", "\u202eyes"), r"characters that cannot be seen, such as '\u202eyes'"),
+        (table(row=lambda k: f"{k % 9 or '-'},a{k % 2},{k % 3 > 0}"), "age holds numbers, but also '-'"),
+        (
+            table(header="age;job;label", row=lambda k: f"{k + 1}.500;a{k % 2};{k % 2}"),
+            "Points in age, as in 1.500, were read as decimal points",
+        ),
+        (labels(str(2**53), str(2**53 + 1)), "label holds whole numbers with more digits than a number keeps apart"),
+    ],
+)
+def test_what_could_be_meant_otherwise_is_said(content: bytes, note: str) -> None:
+    notes = made(content).dataset.notes
+    assert any(note in said for said in notes), notes
+
+
+def test_plain_values_are_not_remarked_upon() -> None:
+    plain = table(header="age;zip;label", row=lambda k: f"{k}.25;{10**15 + k};{'nö' if k % 2 else 'ja'}")
+    words = ("Accents", "Leading", "case", "seen", "but also", "Points", "digits", "hexadecimal")
+    assert not [note for note in made(plain).dataset.notes if any(word in note for word in words)]
+
+
+@pytest.mark.parametrize(
+    ("content", "spec", "names"),
+    [
+        (labels(" yes", "yes ", "no"), None, ("no", "yes")),
+        (labels("0.12345671", "0.12345672"), None, ("0.12345671", "0.12345672")),
+        (labels(str(2**53), str(2**53 + 1)), None, ("9007199254740992", "9007199254740993")),
+        (labels(CAFE, unicodedata.normalize("NFD", CAFE), "tea"), TableSpec("label", ("tea",)), (CAFE, "tea")),
+        (text("y,job,age", "{y},{job},{age}"), TableSpec("y"), ("no", "yes")),  # the label stands first
+        (text("age,job,y", "{age}, {job}, {y}.", before="|1x3 Cross validator\n"), None, ("no.", "yes.")),  # as in adult.test
+    ],
+)
+def test_labels_are_those_that_are_written(content: bytes, spec: TableSpec | None, names: tuple[str, str]) -> None:
+    assert made(content, spec).dataset.label_names == names
+
+
+def test_identifiers_of_many_digits_stay_apart() -> None:
+    ids = made(table(40, row=lambda k: f"{10**20 + k},{k},{k % 2}"))
+    assert "like an identifier" in ids.left_out["age"]
+    apart = made(table(40, row=lambda k: f"{2**60 + (k << 12)},{k},{k % 2}"))  # these are floats of their own
+    assert "age" in apart.dataset.feature_names
+
+
+def test_all_parts_of_a_joined_gzip_archive_are_read() -> None:
+    head, rows = GOOD.split(b"\n", 1)
+    joined = gzip.compress(head + b"\n" + rows) + gzip.compress(rows) + bytes(100)  # zeros at the end are padding
+    assert made(joined).dataset.n == 2 * made(GOOD).dataset.n
+
+
+@pytest.mark.parametrize("name", ["[age]", "{age}", "<18", "(age)"])
+def test_a_bracket_in_the_first_name_is_no_other_format(name: str) -> None:
+    assert made(table(header=f"{name},job,label")).dataset.feature_names[0] == name

@@ -19,11 +19,11 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import assert_refused
 from support_estimator import rows
 
 import dpviz
 from dpviz import Budget, Ledger, PrivateClassifier
-from dpviz.common.validate import InvalidInput
 from dpviz.estimator import base
 from dpviz.mechanisms.calibration import PUBLIC_CLASSES, PUBLIC_N, REAL_NOISE, SECRET_RANDOMNESS, SECRET_SEED
 from dpviz.mechanisms.objective.perturbed_objective import EXACT
@@ -117,9 +117,7 @@ def test_without_randomness_of_its_own_two_fits_differ_and_a_seed_repeats() -> N
     ],
 )
 def test_bad_arguments_are_named_when_fitting(options: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        PrivateClassifier(**options).fit(*rows())  # type: ignore[arg-type]
-    assert refused.value.field.startswith(field)
+    assert assert_refused(PrivateClassifier(**options).fit, *rows()).field.startswith(field)
 
 
 def test_knobs_are_parameters() -> None:
@@ -150,8 +148,7 @@ def test_delta_follows_from_the_rows_that_were_trained_on() -> None:
     x, y = np.zeros((20_000, 1)), np.arange(20_000) % 2
     model = PrivateClassifier("output-gaussian", random_state=0).fit(x, y)
     assert model.guarantee_.proved == row_budget(1.0, None, 20_000) != row_budget(1.0, None, 2_000)
-    with pytest.raises(InvalidInput, match="1/n"):
-        PrivateClassifier("output-gaussian", delta=1 / 20_000).fit(x, y)
+    assert_refused(PrivateClassifier("output-gaussian", delta=1 / 20_000).fit, x, y, match="1/n")
     PrivateClassifier("output-gaussian", delta=0.99 / 20_000).fit(x, y)
 
 
@@ -165,8 +162,7 @@ def test_what_a_proof_supposes_is_among_its_conditions() -> None:
     assert SECRET_RANDOMNESS in default.conditions
     assert SECRET_SEED in seeded.conditions
     exact = PrivateClassifier("output-gaussian").fit(x, y).guarantee_
-    assert exact.mechanism == "output-gaussian"
-    assert exact.conditions == (PUBLIC_N, PUBLIC_CLASSES)
+    assert (exact.mechanism, exact.conditions) == ("output-gaussian", (PUBLIC_N, PUBLIC_CLASSES))
     drawn = PrivateClassifier("output-gaussian", random_state=0).fit(x, y).guarantee_
     assert drawn.conditions == (PUBLIC_N, PUBLIC_CLASSES, SECRET_SEED)
     assert drawn.status is exact.status is dpviz.Status.PROVED_IF
@@ -219,8 +215,7 @@ def test_sparse_rows_give_the_same_model(kind: type) -> None:
 def test_nothing_is_spent_on_a_fit_that_is_refused(tmp_path: Path) -> None:
     ledger = dpviz.Ledger.create(tmp_path / "l.toml", table="t", limit=dpviz.Budget(3.0, 1e-6))
     for options in ({"ranges": (1, 0)}, {"data_norm": 1e-320}, {"classes": ["a"]}, {"epsilon": -1}):
-        with pytest.raises(InvalidInput):
-            PrivateClassifier(ledger=ledger, **options).fit(*rows())  # type: ignore[arg-type]
+        assert_refused(PrivateClassifier(ledger=ledger, **options).fit, *rows())
     assert ledger.entries() == ()
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import assert_refused
 
 from dpviz import Budget, Ledger, PrivateClassifier, PrivateSearchCV
-from dpviz.common.validate import InvalidInput
 from dpviz.estimator import classifier
 from dpviz.estimator import private_search as module
 from dpviz.mechanisms.calibration import SECRET_SEED
@@ -132,8 +132,7 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (entry,) = ledger.entries()
     assert (entry.what, entry.release) == ("search", model.guarantee_.proved)
     monkeypatch.setattr(PrivateClassifier, "_train", lambda *a: pytest.fail("trained before the ledger was asked"))
-    with pytest.raises(InvalidInput, match="would bring the total"):
-        searched(ledger=str(ledger.path)).fit(x, y)
+    assert_refused(searched(ledger=str(ledger.path)).fit, x, y, match="would bring the total")
     assert len(ledger.entries()) == 1
 
 
@@ -164,6 +163,4 @@ def test_what_cannot_be_searched_is_said_in_words(how: dict[str, object], field:
     if field is None:
         assert searched(**how).fit(x, y).best_params_ == {}
         return
-    with pytest.raises(InvalidInput) as problem:
-        searched(**how).fit(x, y)
-    assert problem.value.field == field
+    assert_refused(searched(**how).fit, x, y, field=field)

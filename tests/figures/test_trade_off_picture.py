@@ -1,12 +1,18 @@
-"""The picture of curves over epsilon: names are ranked, one band, the chosen budget marked."""
+"""Pictures: labels, legends and lines are whole, on a narrow page too, and are read out as tables."""
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
+from support import assert_words
 
+from dpviz.figures import data, groups, guarantees, plane, read_out, retraining, scores
 from dpviz.figures.curves import Curve, trade_off
-from dpviz.figures.style import THEMES, look
+from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
+from dpviz.figures.lines import Bar, bars, powers
+from dpviz.figures.style import FONT_SIZE, LIGHT, THEMES, Look, figure, look
+from dpviz.mechanisms import list_mechanisms
 
 
 @pytest.mark.parametrize("count", [2, 28])
@@ -23,8 +29,7 @@ def test_every_line_carries_its_whole_name_and_one_its_band(count: int) -> None:
     )
     said = [re.sub(r"<span.*?</span> ", "", note.text.replace("<br>", " ")) for note in fig.layout.annotations]
     assert all(name in said for name in names)
-    assert "majority 40.0 %" in said
-    assert "chosen ε = 0.5" in said
+    assert_words(said, "majority 40.0 %", "chosen ε = 0.5")
     assert sum(t.fill == "toself" for t in fig.data) == 1
     assert fig.layout.shapes[0].x0 == 0.5
 
@@ -65,3 +70,170 @@ def test_attack_odds_stand_above_and_the_chosen_budget_does_not_cover_them(odds:
     if odds:
         assert list(fig.layout.xaxis2.ticktext) == ["50.6 %", "55.3 %"]
         assert fig.layout.xaxis2.title.text == "attack accuracy at most (DP-GD)"
+
+
+def test_the_lowest_labels_of_a_gauge_stay_clear_of_the_next_title() -> None:
+    marks = [Mark("majority 63.1 %", 0.631), Mark("private 64.0 %", 0.64), Mark("non-private 65.0 %", 0.65)]
+    rows = [Gauge("Accuracy", [], marks), Gauge("Best possible attack", [], [Mark("any attacker 73.1 %", 0.731)])]
+    fig = gauges(rows, Look("m", "#123456", "solid", "circle"), LIGHT)
+    lowest = min(y for trace in fig.data if "non-private 65.0 %" in (trace.text or ()) for y in trace.y)
+    (title,) = (trace.y[0] for trace in fig.data if "<b>Best possible attack</b>" in (trace.text or ()))
+    low, high = fig.layout.yaxis.range
+    margins = fig.layout.margin
+    pixels = (fig.layout.height - margins.t - margins.b) / (high - low)
+    assert (lowest - title) * pixels > FONT_SIZE + 10
+
+
+@pytest.mark.parametrize(
+    "places", [(66.7, 66.7, 70.0, 83.3), (43.8, 87.2, 92.5, 92.5), (50.0, 50.0, 50.0), (76.0, 82.0, 85.0, 85.1)]
+)
+def test_labels_of_one_gauge_do_not_cover_each_other(places: tuple[float, ...]) -> None:
+    names = ("majority", "private", "no noise", "non-private")
+    marks = [Mark(f"{name} {at:.1f} %", at / 100) for name, at in zip(names, places, strict=False)]
+    fig = gauges(
+        [Gauge("Accuracy", [Part("", 0.0, places[1] / 100, "base")], marks)], Look("m", "#123456", "solid", "circle"), LIGHT
+    )
+    low, high = fig.layout.xaxis.range
+    (notes,) = (trace for trace in fig.data if trace.textposition == "middle center")
+    assert len(notes.text) == len(marks)
+    widths = [(high - low) * _SIGN * len(text) for text in notes.text]
+    spans = [(y, x - w / 2, x + w / 2) for x, y, w in zip(notes.x, notes.y, widths, strict=True)]
+    for k, (y, left, right) in enumerate(spans):
+        assert low - 1e-9 <= left
+        assert right <= high + 1e-9
+        for other, start, end in spans[k + 1 :]:
+            assert y != other or right <= start + 1e-9 or end <= left + 1e-9
+
+
+THEME = THEMES["light"]
+
+
+def rows(html: str) -> list[list[str]]:
+    return [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", html)]
+
+
+def test_every_mark_is_a_row_with_the_names_of_the_axes_and_no_markup() -> None:
+    html = read_out.table(data.label_balance((300, 100), ("a<b>", "b & c"), THEME), "What <it> shows.")
+    assert rows(html) == [["", "300", "a&lt;b&gt; (−1) 300 (75.0 %)"], ["", "100", "b &amp; c (+1) 100 (25.0 %)"]]
+    assert_words(html, "<caption>What &lt;it&gt; shows.</caption>", '<th scope="col">rows</th>')
+
+
+def test_many_marks_are_cut_and_said_and_areas_are_left_out() -> None:
+    x = np.linspace(0, 1, 100)
+    traces = [{"x": x, "y": 2 * x, "name": "line"}, {"x": x, "y": x, "fill": "toself", "name": "band"}]
+    html = read_out.table(figure(THEME, traces, x={"title": "ε"}, y={"title": ""}), "A line.")
+    assert len(rows(html)) == read_out.MOST
+    assert rows(html)[1] == ["line", "0.0101", "0.0202"]
+    assert_words(html, f"The first {read_out.MOST} of 100 values.", absent=("band",))
+
+
+def test_positions_that_are_exponents_are_read_as_the_numbers_that_they_stand_for() -> None:
+    """As the axis says them, unit included; a name that is no power leaves all of them as they are."""
+    traces = [{"x": [-1.0, 0.5, 2.0], "y": [0.0, 1.0, 3.0], "name": "line"}]
+    powers = {"tickvals": [-1, 0, 2], "ticktext": ["0.1 %", "1 %", "100 %"]}
+    plain = {"tickvals": [0, 1, 3], "ticktext": ["1", "10", "three"]}
+    html = read_out.table(figure(THEME, traces, x={"title": "alarms", **powers}, y={"title": "", **plain}), "A line.")
+    assert rows(html) == [["line", "0.1 %", "1"], ["line", "3.162 %", "10"], ["line", "100 %", "three"]]
+    html = read_out.table(figure(THEME, traces, x={"title": "", **plain}, y={"title": ""}), "A line.")
+    assert [row[1] for row in rows(html)] == ["-1", "0.5", "2"]
+
+
+LOOK = Look("Output perturbation (Gaussian)", "#1a4a94", "solid", "circle")
+RATES = pd.DataFrame({"model": ["private", "private", "non-private"], "x": [0.0, 1.0, 0.5]})
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_axes_carry_names_of_quantities_and_the_legend_those_of_models(diagonal: bool) -> None:
+    table = RATES.assign(mean=[0.0, 1.0, 0.5], low=0.0, high=1.0)
+    fig = scores.curve(table, LOOK, LIGHT, x="false-positive rate", y="recall", diagonal=diagonal)
+    assert [one.name for one in fig.data if one.name] == [LOOK.name, "non-private"]
+    assert "recall" in [one.text for one in fig.layout.annotations]
+    assert fig.layout.xaxis.ticksuffix == fig.layout.yaxis.ticksuffix == " %"
+    assert max(fig.data[1].x) == 100
+
+
+def test_methods_of_one_technique_are_told_apart() -> None:
+    points = [guarantees.Point(cls.label, "proved", 0.8, LOOK) for cls in list_mechanisms().values()]
+    names = guarantees.ranking(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
+    assert len(set(names)) == len(points)
+    assert max(map(len, names)) <= 17
+
+
+def test_numbers_have_three_digits_and_no_padded_exponent() -> None:
+    given = np.array([0.1, 0.2]), np.array([0.1, 0.25]), np.array([0.0, 0.0871]), np.arange(2)
+    (words,) = (
+        one.text for one in retraining.against_truth(*given, LIGHT, bound=1.17e8).layout.annotations if "error" in one.text
+    )
+    assert words.startswith("largest error 0.0871<br>proved bound 1.17e8")
+    assert powers(np.array([7.0, 5.0, -1.0])) == ["1e7", "100,000", "0.1"]
+    fig = bars([Bar("a", 60.0, "60")], LOOK, LIGHT, x="accuracy, %", span=(50, 118), most=100.0)
+    assert list(fig.layout.xaxis.tickvals) == [60, 80, 100]
+
+
+def test_a_bar_that_leaves_the_axis_has_its_words_behind_its_name() -> None:
+    fig = bars([Bar("in use", 0.7, "0.7"), Bar("any number of epochs", 314.0, "314")], LOOK, LIGHT, x="distance", span=(0, 1.1))
+    assert list(fig.data[0].x) == [0.7, 314.0]
+    assert list(fig.data[0].text) == ["0.7", ""]
+    assert [a.text for a in fig.layout.annotations] == ["in use", "any number of epochs: 314 (bar cut)"]
+
+
+def test_every_name_beside_the_groups_is_tied_to_its_line() -> None:
+    points = pd.DataFrame({"epsilon": [0.1, 10.0], "mean": 0.5, "low": 0.4, "high": 0.6})
+    lines = [groups.GroupLine(name, points, at, LOOK) for name, at in (("b", 0.80), ("a", 0.81))]
+    fig = groups.groups(lines, LIGHT, here=99.0)
+    assert [(line.y0, line.line.color) for line in fig.layout.shapes] == [(81.0, LOOK.colour), (80.0, LOOK.colour)]
+    assert fig.layout.yaxis.range[1] > fig.layout.shapes[0].y1 > fig.layout.shapes[1].y1
+
+
+AXIS = np.linspace(-1.0, 1.0, 41)
+X, Y = np.meshgrid(AXIS, AXIS)
+
+
+METHOD = Look("method", "#1a4a94", "solid", "circle")
+POINTS, LABELS = np.array([[0.1, 0.2], [-0.3, 0.4]]), np.array([1.0, -1.0])
+
+
+def length(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.nansum(np.hypot(np.diff(x), np.diff(y))))
+
+
+def test_a_circle_is_one_closed_line_of_its_length() -> None:
+    loose = plane.zero_lines((X**2 + Y**2 - 0.5)[None], (AXIS, AXIS))
+    x, y = plane.join_segments(*loose)
+    assert np.isnan(x).sum() == 1
+    assert np.isnan(loose[0]).sum() > 100
+    assert (x[0], y[0]) == (x[-2], y[-2])
+    assert np.allclose(np.hypot(x[:-1], y[:-1]), 0.5**0.5, atol=2e-3)
+    assert length(x, y) == pytest.approx(length(*loose), rel=1e-6)
+    assert length(x, y) == pytest.approx(2 * np.pi * 0.5**0.5, rel=5e-3)
+
+
+def test_lines_that_do_not_meet_stay_apart() -> None:
+    values = np.stack([X - 0.31, (X - 0.52) * (X + 0.47), Y + 3.0])
+    loose = plane.zero_lines(values, (AXIS, AXIS))
+    x, y = plane.join_segments(*loose)
+    parts = np.split(x, np.flatnonzero(np.isnan(x)) + 1)
+    assert sorted(round(float(np.nanmean(p)), 2) for p in parts if len(p)) == [-0.47, 0.31, 0.52]
+    assert length(x, y) == pytest.approx(6.0)
+    assert np.isfinite(y).any()
+
+
+def test_no_line_and_too_many_segments_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [len(v) for v in plane.join_segments(*plane.zero_lines((Y + 3.0)[None], (AXIS, AXIS)))] == [0, 0]
+    corner = np.ones((1, 41, 41))
+    corner[0, 20, 20] = -1e-30  # changes sign in one point only
+    assert [len(v) for v in plane.join_segments(*plane.zero_lines(corner, (AXIS, AXIS)))] == [0, 0]
+    monkeypatch.setattr(plane, "_MOST", 5)
+    loose = plane.zero_lines((X - 0.31)[None], (AXIS, AXIS))
+    assert plane.join_segments(*loose)[0] is loose[0]
+
+
+def test_training_has_a_frame_for_each_iterate_and_changes_the_private_lines_only() -> None:
+    iterates = np.stack([(X - shift)[None] for shift in (-0.4, 0.0, 0.4)])
+    drawn = (POINTS, LABELS, np.zeros(2, bool), (AXIS, AXIS), iterates[0], Y, METHOD, LIGHT)
+    base = plane.decision_lines(*drawn, names=("a", "b"), classes=("no", "yes"))
+    figure = plane.training(base, (AXIS, AXIS), iterates, ["one", "two", "three"], LIGHT)
+    assert [float(np.nanmean(frame.data[0].x)) for frame in figure.frames] == pytest.approx([-0.4, 0.0, 0.4])
+    assert {frame.traces for frame in figure.frames} == {(2,)}
+    assert figure.data[2].name == "method"
+    assert [step.label for step in figure.layout.sliders[0].steps] == ["one", "two", "three"]

@@ -12,15 +12,11 @@ from dpviz.dashboard.jobs.pool import pool
 
 
 @pytest.fixture(autouse=True)
-def _nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nobody_looks_and_failures_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
     monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
     monkeypatch.setattr(watching, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
-
-
-@pytest.fixture(autouse=True)
-def _failures_end_with_their_test() -> Iterator[None]:
     yield
     for job in pool().jobs():
         if job.state is State.FAILED:  # stays so until it is started again

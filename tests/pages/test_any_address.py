@@ -7,17 +7,24 @@ The README's tests try one address, the long ones some more. The whole attack, a
 
 import logging
 import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as some
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
-from support_pages import PAGES, opened, settled, with_open_folds
+from support import LIMIT, mostly_long
+from support_pages import PAGES, Page, addressed, opened, settled, text, with_open_folds
 
 import dpviz
+from dpviz.dashboard.components.recorder import get_recorder
 from dpviz.dashboard.frame import address
 from dpviz.dashboard.jobs import pool
+from dpviz.experiments.run import links
+from dpviz.experiments.run.spec import RunSpec
 
 pytestmark = pytest.mark.usefixtures("fresh_pool")
 
@@ -103,3 +110,138 @@ def test_what_is_wrong_stands_above_all_numbers(name: str) -> None:
     page = settled(opened(name, dataset="data/none.csv"))
     order = [type(one).__name__ for one in page.main]
     assert order.index("Warning") < order.index("Markdown")
+
+
+BEFORE, FIRST, SECOND = 0.5, 0.56, 0.63
+
+
+def _asks(page: AppTest, epsilon: float) -> float:
+    """The page asked for again while the browser's address has this ε; the ε that the page and its address then have."""
+    page.query_params["epsilon"] = str(epsilon)
+    page.run()
+    shown = float(page.select_slider(key="epsilon").value)
+    assert page.query_params["epsilon"] in (str(shown), [str(shown)])
+    return shown
+
+
+def _moves(page: AppTest, to: float, address: float) -> float:
+    """The slider moved while the browser's address has an ε; the same as `_asks`."""
+    page.select_slider(key="epsilon").set_value(to)
+    return _asks(page, address)
+
+
+@pytest.mark.parametrize(
+    ("moved", "asked", "shown"),
+    [
+        pytest.param([FIRST], [BEFORE, BEFORE], [FIRST, FIRST], id="two requests with the old address leave what was set"),
+        pytest.param([FIRST, SECOND], [BEFORE], [SECOND], id="so does one with the first address"),
+        pytest.param([FIRST, SECOND], [FIRST], [SECOND], id="and one with an address that lies between"),
+        pytest.param([FIRST], [FIRST, BEFORE], [FIRST, BEFORE], id="one after the browser heard of the newest is news"),
+        pytest.param([FIRST], [SECOND], [SECOND], id="so is one that nobody wrote"),
+    ],
+)
+def test_what_a_browser_asks_with(moved: list[float], asked: list[float], shown: list[float]) -> None:
+    page = opened("One_model", epsilon=str(BEFORE))
+    assert [_moves(page, epsilon, BEFORE) for epsilon in moved] == moved
+    assert [_asks(page, epsilon) for epsilon in asked] == shown
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "pitfalls.md").read_text(encoding="utf-8")
+LINKS = re.findall(r"^\| \d+ .* \[“(.+)”\]\(http://127\.0\.0\.1:8501(/[^)]+)\) \|$", PAGE, re.M)
+
+
+def test_each_pitfall_has_a_link_of_this_version() -> None:
+    assert len(LINKS) == 12
+    assert all(f"&{links.KEY}={links.VERSION}" in link for _, link in LINKS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("words", "link"), LINKS, ids=range(1, len(LINKS) + 1))
+def test_a_link_shows_it(words: str, link: str) -> None:
+    address = urlsplit(link)
+    page = settled(opened(address.path.strip("/"), **dict(parse_qsl(address.query))))
+    run = get_recorder(page.session_state).run
+    assert run[0].to_query() == RunSpec.from_query(address.query).to_query()
+    remarks = [remark.value for remark in [*page.error, *page.warning, *page.info]]
+    assert not [remark for remark in remarks if "goes on without" in remark or "no version" in remark], remarks
+    assert words in text(page) + "".join(remarks)
+
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ["app.py", *(f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py")))]
+FILE = "www.evil.example **bold** :red[x] $x$.csv"
+#: what each would become: a link, a picture, an icon, bold text, a colour, a formula
+HOSTILE = "www.evil.example http://evil.example/a.png :material/home: **bold** :red[x] $x$ [t](http://evil.example)".split()
+#: Streamlit would obey each of these where it stands in Markdown without a backslash or a word joiner
+OBEYED = re.compile(
+    r"www\.evil|https?://evil|:material/home:|(?<!\\)\*(?<!\\)\*bold|(?<!\\):red(?<!\\)\[|(?<!\\)\$x|(?<!\\)\[t(?<!\\)\]",
+    re.IGNORECASE,
+)
+
+
+@pytest.fixture(autouse=True)
+def _hostile_table(data_folder: Path) -> None:
+    (data_folder / FILE).write_bytes(table())
+
+
+def table() -> bytes:
+    rows = [f"{k % 37},{HOSTILE[k % len(HOSTILE)]},{k * 7 % 11},{HOSTILE[k * k % 3 % 2]}" for k in range(60)]
+    return "\n".join([",".join((HOSTILE[0], HOSTILE[2], HOSTILE[3], HOSTILE[1])), *rows]).encode()
+
+
+def markdown_of(page: AppTest) -> Iterator[str]:
+    """Every text of a page that Streamlit takes for Markdown; options of lists, fields, code and data frames are plain."""
+    for kind in ("markdown", "caption", "title", "header", "subheader", "warning", "info", "error", "success", "toast"):
+        for element in getattr(page, kind):
+            yield str(element.value)
+    for kind in "button toggle radio selectbox multiselect text_input number_input select_slider expander".split():
+        for element in getattr(page, kind):
+            yield str(element.label)
+            yield str(getattr(element, "help", "") or "")
+    for radio in page.radio:
+        yield from map(str, radio.options)
+    for metric in page.metric:
+        yield from (str(metric.label), str(metric.value), str(metric.delta))
+    for shown in page.table:
+        yield str(shown.value.index.name)
+        yield from map(str, [*shown.value.index, *shown.value.columns, *shown.value.to_numpy().ravel()])
+
+
+def obeyed(page: AppTest) -> list[str]:
+    return [text for text in markdown_of(page) if OBEYED.search(text)]
+
+
+def test_the_check_finds_what_is_obeyed() -> None:
+    for name in HOSTILE:
+        assert OBEYED.search(f"row {name} here"), name
+
+
+@pytest.mark.parametrize("script", mostly_long(SCRIPTS, "app.py", "pages/4_Person.py", "pages/92_Data.py"))
+def test_hostile_names_are_plain_text_on_every_page(script: str) -> None:
+    linked = script.endswith("Lessons.py")  # its links are found from the first page alone
+    page = with_open_folds(Page(ROOT / ("app.py" if linked else script), default_timeout=LIMIT))
+    name = f"data/{FILE}"
+    page.query_params.update({"dataset": name, "mechanism": "pidp-sgd", "seeds": "2", "points": "2", "row": "0", "runs": "200"})
+    page.run()
+    page = settled(page.switch_page(script).run() if linked else page)
+    assert page.session_state["dataset"] == name
+    assert not obeyed(page)
+
+
+def test_hostile_names_in_an_address_are_plain_text() -> None:
+    page = with_open_folds(Page(ROOT / "pages" / "1_One_model.py", default_timeout=LIMIT))
+    for k, name in enumerate(HOSTILE):
+        page.query_params[name] = name
+        page.query_params["dataset" if k % 2 else "epsilon"] = name
+    page.run()
+    assert page.warning
+    assert not obeyed(page)
+
+
+def test_hostile_names_of_an_upload_are_plain_text() -> None:
+    page = addressed("Data").run()
+    page.file_uploader[0].set_value((FILE, table(), "text/csv")).run()
+    assert not obeyed(page)
+    page.button(key="dpviz.make").click().run()
+    assert not obeyed(page)
+    assert str(page.session_state["dataset"]).startswith("upload-")

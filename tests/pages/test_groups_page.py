@@ -1,11 +1,17 @@
-"""The page Groups without a browser."""
+"""The pages Groups and Guarantees without a browser."""
 
-from support_pages import opened, text
+import pytest
+from support import assert_words
+from support_pages import opened, settled, text
 
 import dpviz
 from dpviz.dashboard.groups.over_epsilon import EPSILONS
+from dpviz.experiments.studies import guarantees
 from dpviz.experiments.studies.groups import Grouping, report
 from dpviz.experiments.studies.releases import releases
+from dpviz.mechanisms.attack import Attacker
+from dpviz.papers import saved
+from dpviz.papers.deployments import DEPLOYMENTS
 
 PAGE = "Groups"
 
@@ -19,8 +25,11 @@ def test_the_sentence_and_the_table_say_what_the_engine_says() -> None:
     said = text(page).replace("\u00a0", " ")
     assert f"{100 * here.min():.1f} % for “{here.idxmin()}”" in said
     shown = round(100 * here.max(), 1) - round(100 * here.min(), 1)
-    assert f"{shown:.1f} points apart" in said, "the sentence adds up"
-    assert f"{100 * found.baseline_gap('non-private'):.1f} without privacy" in said
+    assert_words(
+        said,
+        f"{shown:.1f} points apart",  # the sentence adds up
+        f"{100 * found.baseline_gap('non-private'):.1f} without privacy",
+    )
     table = next(t.value for t in page.table if "Test rows" in t.value.columns)
     assert table["Test rows"].astype(int).sum() == 200
     assert len(page.get("plotly_chart")) == 6
@@ -37,29 +46,29 @@ def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
     groups = next(t.value for t in page.table if "Test rows" in t.value.columns)
     assert list(groups.index) == ["below 30", "30 to 50", "50 or more"]
     page.selectbox(key="own.of").set_value("mean_score").run()
-    said = text(page)
-    assert "mean score is −" in said
-    assert "Largest minus smallest mean score" in said
+    assert_words(text(page), "mean score is −", "Largest minus smallest mean score")
 
 
 def test_who_pays_is_shown_when_it_is_asked_for() -> None:
     page = opened(PAGE, group="kind", epsilon="0.3", why="true", mechanism="dp-gd", **{"dp-gd.clip_norm": "0.3"})
-    assert "Does privacy cost the smallest group more here?" in text(page)
-    assert "“outlier” loses" in text(page)
+    assert_words(text(page), "Does privacy cost the smallest group more here?", "“outlier” loses")
     table = next(t.value for t in page.table if "Predictions changed" in t.value.columns)
     assert set(table.index) == {"group", "outlier"}
     assert all(0 < float(v.removesuffix("\u00a0%").removesuffix(" %")) <= 100 for v in table["Gradients clipped"])
 
 
-def test_what_cannot_be_shown_is_said() -> None:
-    page = opened(PAGE, mechanism="majority")
-    assert any("no scores here" in i.value for i in page.info)
-    page = opened(PAGE, dataset="iris", group="species")
-    assert any("Choose another column" in i.value for i in page.info)
-    page = opened(PAGE, dataset="census-1000", group="region", cuts="3")
-    assert any("holds text and cannot be cut" in e.value for e in page.error)
-    page = opened(PAGE, cuts="3,2")
-    assert page.warning[0].value.startswith("**Cut a number at**")
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"mechanism": "majority"}, "no scores here"),
+        ({"dataset": "iris", "group": "species"}, "Choose another column"),
+        ({"dataset": "census-1000", "group": "region", "cuts": "3"}, "holds text and cannot be cut"),
+        ({"cuts": "3,2"}, "**Cut a number at**"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(query: dict[str, str], words: str) -> None:
+    page = opened(PAGE, **query)
+    assert words in " ".join(said.value for said in (*page.info, *page.error, *page.warning))
 
 
 def test_every_measure_stands_beside_non_private_and_majority() -> None:
@@ -73,3 +82,56 @@ def test_every_measure_stands_beside_non_private_and_majority() -> None:
     assert "own.cuts" not in {one.key for one in page.text_input}, "a column of text is not cut"
     page.selectbox(key="own.group").set_value("age").run()
     assert "own.cuts" in {one.key for one in page.text_input}
+
+
+_FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: dpviz.list_mechanisms()[name] for name in _FEW}
+    monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
+
+
+def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -> None:
+    page = settled(opened("Guarantees", seed="7"))
+    assert_words(
+        text(page),
+        "4 methods: 2 proved, 1 paper's claim, 1 refuted by audit.",
+        "DP-GD at ε = 1: ✓ proved: ε = 1, δ = 10⁻⁵",  # in the words of the badge
+    )
+    found = page.table[0].value
+    shown = {name.replace("\\", ""): str(status).replace("\\", "") for name, status in found["Status"].items()}
+    assert shown["DBDP-ERM, performance improving"].startswith("✗ refuted by audit")
+    assert shown["DP-GD"] == "✓ proved"
+    assert set(saved.refuted()) >= {"dbdp-pi"}
+    best = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)).accuracy.mean()
+    assert f"{100 * best:.1f}" in found["Accuracy"]["DP-GD"]
+    page.selectbox(key="own.metric").set_value("log-loss").run()
+    loss = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)).metrics["log_loss"].mean()
+    assert f"{loss:.3f}" in page.table[0].value["Log loss"]["DP-GD"], "no method is trained again for another metric"
+    by_name = settled(opened("Guarantees", seed="7", order="name")).table[0].value
+    assert [name.lower() for name in by_name.index] == sorted(name.lower() for name in by_name.index)
+
+
+def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
+    page = settled(settled(opened("Guarantees", seed="7", attacker="tpr=0.05@fpr=0.01")))
+    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)
+    found = guarantees.guarantees(spec, Attacker.parse("tpr=0.05@fpr=0.01"))
+    own = {one.spec.mechanism: one for one in found}
+    allowed = f"up to ε = {own['dp-gd'].spec.epsilon:.2f} no attacker does better than one who finds 5 % at 1 % false alarms"
+    assert allowed in text(page)
+    column = page.table[0].value.filter(like="Proved").iloc[:, 0]
+    shown = {str(name).replace("\\", ""): value for name, value in column.items()}
+    gd, output = (float(str(shown[dpviz.list_mechanisms()[name].label])) for name in ("dp-gd", "output-gaussian"))
+    assert gd == pytest.approx(own["dp-gd"].spec.epsilon, rel=0.01)
+    assert output == pytest.approx(own["output-gaussian"].spec.epsilon, rel=0.01)
+    assert "nothing is proved about DBDP-ERM, so" in text(page).replace("\\", "")
+    better = dpviz.run(own["dp-gd"].spec).accuracy.mean()
+    assert f"{100 * better:.1f}" in page.table[0].value["Accuracy"]["DP-GD"]
+    assert any("attacker=Attacker" in code.value for code in page.code), "the call that repeats the table"
+
+
+def test_published_deployments_are_ordered_and_sourced() -> None:
+    assert [one.epsilon for one in DEPLOYMENTS] == sorted(one.epsilon for one in DEPLOYMENTS)
+    assert all(one.source.startswith("https://") and one.delta < 1e-5 for one in DEPLOYMENTS)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import ONE_OF_EACH_FAMILY, mostly_long
+from support import ONE_OF_EACH_FAMILY, assert_refused, assert_words, mostly_long
 from support_pages import address, plain, settled, text
 
 import dpviz
@@ -100,6 +100,7 @@ def test_bad_rows_are_explained_and_dropped() -> None:
     for warning, label in zip(page.warning, ("Row id", "Compare with row id"), strict=True):
         assert warning.value.startswith(f"**{label}**")
         assert "training row" in warning.value
+    assert f"{test_row} is a test row" in page.warning[0].value
     assert not {"row", "other"} & set(address(page))
     assert sentence(page)
     page.select_slider(key="epsilon").set_value(2.0).run()
@@ -109,8 +110,7 @@ def test_bad_rows_are_explained_and_dropped() -> None:
 @pytest.mark.parametrize("value", ["-1", "400", "1.5", "abc", "9" * 40, "nan"])
 def test_what_is_no_row_is_refused(value: str) -> None:
     (field,) = (one for one in selection.fields_of(dpviz.RunSpec(dataset="teaching")) if one.key == "row")
-    with pytest.raises(dpviz.InvalidInput, match="training row"):
-        field.read(value)
+    assert_refused(field.read, value, match="training row")
 
 
 def test_groups_are_followed_by_every_panel() -> None:
@@ -121,9 +121,7 @@ def test_groups_are_followed_by_every_panel() -> None:
     order = inspected.row_influence(dpviz.RunSpec(dataset="teaching")).order
     best = ids[next(i for i in order if 40 <= i < 80)]
     assert page.text_input(key="own.row").placeholder == f"{best}"
-    assert "Of the 40 rows of the group" in text(page)
-    assert "40 rows of the group, retrained exactly" in text(page)
-    assert "All 40 rows of the group" in text(page)
+    assert_words(text(page), "Of the 40 rows of the group", "40 rows of the group, retrained exactly", "All 40 rows of the group")
     next(b for b in page.button if b.label == "Clear the group").click().run()
     assert "of the group" not in text(page)
     page.session_state["dpviz.group"] = ids[40:80]
@@ -159,29 +157,21 @@ def test_pictures_for_digits_and_units_for_people() -> None:
 
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
     page = opened(mechanism="renyi-filter", seeds="2")
-    assert "until the squares of its gradients have used up its budget" in text(page)
-    assert "rows that took part: 320 in the first" in text(page)
-    assert "received noise in the first" not in text(page)
+    assert_words(
+        text(page),
+        "until the squares of its gradients have used up its budget",
+        "rows that took part: 320 in the first",
+        absent=("received noise in the first",),
+    )
     # where individual ε is not known the page does not send people there
-    unknown = text(opened(mechanism="nsgd"))
-    assert "see influence" in unknown
-    assert "see individual ε" not in unknown
+    assert_words(text(opened(mechanism="nsgd")), "see influence", absent=("see individual ε",))
 
 
 def test_reports_of_people_are_shown_or_named() -> None:
-    record = text(opened(mechanism="ldp-duchi"))
-    assert "signed record y·x" in record
-    assert "moved by" in record
-    gradient = text(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"}))
-    assert "It is no row" in gradient
-    assert "moved by" not in gradient
-
-
-def test_a_row_that_was_kept_for_testing_is_named_as_one() -> None:
-    setup = setup_for(dpviz.RunSpec(dataset="teaching"))
-    held = setup.split.test[3]
-    assert f"{held} is a test row" in opened(row=str(held)).warning[0].value
-    assert "is not among the 320 training rows" in opened(row="100000").warning[0].value
+    assert_words(text(opened(mechanism="ldp-duchi")), "signed record y·x", "moved by")
+    assert_words(
+        text(opened(mechanism="ldp-gaussian", **{"ldp-gaussian.release": "gradient"})), "It is no row", absent=("moved by",)
+    )
 
 
 @pytest.mark.parametrize("query", [{"row": "0", "other": "0"}, {"other": "4"}])
@@ -203,9 +193,11 @@ def test_a_method_that_noises_no_rows_shows_one_step() -> None:
     assert step.shape == (3, 3)
     page.button(key="noising-pidp-sgd").click().run()
     assert address(page)["mechanism"] == "pidp-sgd"
-    said = text(opened(mechanism="output-gaussian"))
-    assert "the noise goes on the trained parameters" in said
-    assert "at parameters 0" not in said, "the minimiser is not there"
+    assert_words(
+        text(opened(mechanism="output-gaussian")),
+        "the noise goes on the trained parameters",
+        absent=("at parameters 0",),  # the minimiser is not there
+    )
     received = re.search(r"PIDP-SGD at ε = 1: (\d+) of 320 rows received noise", sentence(page))
     assert int(received[1]) <= 32, "no more rows than the share allows"
     assert sum("not private: reveals data" in m.value for m in page.markdown) == 1, "one banner a page"
@@ -237,5 +229,4 @@ def test_the_card_says_what_retraining_changes_for_any_row() -> None:
         page = opened(row=str(setup_for(spec).split.train[i]))
         truth = influence.leave_one_out([i]).norm[0]
         (line,) = (str(table.value.loc["Without it"].iloc[0]) for table in page.table if "Without it" in table.value.index)
-        assert f"change by {truth:.3g}," in plain(line)
-        assert f"one Newton step: {influence.newton_norm[i]:.3g}" in plain(line)
+        assert_words(plain(line), f"change by {truth:.3g},", f"one Newton step: {influence.newton_norm[i]:.3g}")

@@ -1,18 +1,26 @@
-"""Lessons: every link opens its page, every answer is the engine's, and the page says so."""
+"""Lessons, whose answers are the engine's, and the first page, whose five scenes are moved by itself and by keys."""
 
 import dataclasses
 import threading
+from functools import partial
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import streamlit as st
+import support_pages
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
-from support_pages import PAGES, ROOT, Page, opened, settled, text
+from support import LIMIT, ONE_OF_EACH_FAMILY, assert_words, mostly_long
+from support_pages import PAGES, ROOT, Page, address, addressed, opened, settled, stills, text
 
 import dpviz
 from dpviz.dashboard.components.lessons import LESSONS, Lesson
 from dpviz.dashboard.frame import links
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.pool import THREADS
 from dpviz.dashboard.lessons import view
+from dpviz.dashboard.story import playing
+from dpviz.experiments.studies import decision_boundary, inspected, story
 from dpviz.experiments.studies.answers import Answer
 
 BY_ID = {lesson.id: lesson for lesson in LESSONS}
@@ -86,8 +94,11 @@ def test_a_wrong_answer_gets_a_hint_and_a_right_one_the_reason() -> None:
     page = opened("Lessons", lesson="sensitivity")
     page.number_input(key="given-sensitivity").set_value(2.0)
     next(b for b in page.button if b.label == "Check my answer").click().run()
-    assert f"✗ **Not yet.** Hint: {BY_ID['sensitivity'].hint}" in text(page)
-    assert "10 times" not in text(page), "the solution is left to a second try"
+    assert_words(
+        text(page),
+        f"✗ **Not yet.** Hint: {BY_ID['sensitivity'].hint}",
+        absent=("10 times",),  # the solution is left to a second try
+    )
     page.number_input(key="given-sensitivity").set_value(10.0)
     next(b for b in page.button if b.label == "Check my answer").click().run()
     assert "✓ **Right.** The answer is **10 times" in text(page)
@@ -107,9 +118,7 @@ def test_answers_are_computed_by_jobs_and_stay_while_other_pages_are_open(monkey
     lesson = view.BY_ID["sensitivity"]
     usual = lesson.measure
     monkeypatch.setitem(lesson.__dict__, "measure", measure)
-    page = Page(ROOT / "app.py", default_timeout=LIMIT)
-    page.query_params["dataset"] = "teaching"
-    page.run().switch_page("pages/93_Lessons.py")
+    page = addressed("").run().switch_page("pages/93_Lessons.py")
     page.query_params["lesson"] = "sensitivity"
     page.run()
     page.number_input(key="given-sensitivity").set_value(10.0)
@@ -141,9 +150,7 @@ def test_a_page_that_a_lesson_opened_asks_its_question_and_does_not_answer_it() 
 
 @pytest.mark.long
 def test_the_sheet_holds_every_lesson_with_the_engines_answers() -> None:
-    page = Page(ROOT / "app.py", default_timeout=LIMIT)
-    page.query_params["dataset"] = "teaching"
-    page.run().switch_page("pages/93_Lessons.py")
+    page = addressed("").run().switch_page("pages/93_Lessons.py")
     page.query_params["lesson"] = "sheet"
     page = settled(page.run())
     assert [s.value for s in page.subheader] == [f"{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)]
@@ -152,3 +159,113 @@ def test_the_sheet_holds_every_lesson_with_the_engines_answers() -> None:
         accepts_itself_and_no_other(lesson, found)
         shown = view.sentence(lesson, found).replace("\u00a0", " ")
         assert f"Answer: **{shown}**." in text(page)
+
+
+story_page = partial(support_pages.opened, "")
+DATA = ("teaching", "breast-cancer", "iris", "census-1000")
+STORIES = list(zip(DATA * 2, ONE_OF_EACH_FAMILY, strict=False))
+
+
+def scenes(page: AppTest) -> list[str]:
+    return [one.value for one in page.header]
+
+
+@pytest.mark.parametrize(("dataset", "mechanism"), mostly_long(STORIES, *STORIES[:1]))
+def test_five_scenes_show_the_run_of_the_sidebar(dataset: str, mechanism: str) -> None:
+    page = settled(story_page(dataset=dataset, mechanism=mechanism))
+    assert not page.error
+    assert scenes(page) == ["The line moves", "What it costs", "One person leaves", "Someone bets", "Twice"]
+    proved = dpviz.run(dpviz.RunSpec(dataset, mechanism=mechanism, seeds=2)).calibration.proved_budget is not None
+    assert len(stills(page)) == 3 + 2 * proved, "where nothing is proved nothing adds up and no bet is limited"
+
+
+def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet() -> None:
+    said = text(settled(story_page(bets="true")))
+    spec = dpviz.RunSpec("teaching", seeds=2)
+    gone = story.departure(spec, dpviz.run(spec).theta)
+    influence = inspected.row_influence(dpviz.RunSpec("teaching", seeds=2))
+    assert gone.row_id == inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).row_ids[influence.frame()["rank"].idxmin()]
+    exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).at(gone.row_id)]).norm[0]
+    assert gone.moved == pytest.approx(exact)
+    assert_words(
+        said, f"Row {gone.row_id} moves the model by **{exact:.3g}**", "400 models this attacker is right", absent=("another",)
+    )
+    other = settled(story_page(who="typical"))
+    assert f"Row {gone.row_id} " not in text(other)
+
+
+def test_scenes_never_show_another_tables_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = settled(story_page())
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)  # the page is drawn before the new results are there
+    page.selectbox(key="dataset").set_value("breast-cancer").run()
+    assert not page.exception
+    assert not settled(page).exception
+
+
+def test_the_best_bet_is_right_as_often_as_it_says() -> None:
+    for accuracy in (0.5, 0.553, 0.9, 1.0):
+        cloud = story.best_bet(accuracy)
+        assert np.mean((cloud["u"] > 0) == (cloud["side"] == 1)) == pytest.approx(accuracy, abs=1e-3)
+
+
+def test_twice_is_the_ledgers_composition() -> None:
+    page = settled(story_page(trainings="2"))
+    assert "2 trainings cost ε = 1.47 together" in text(page)
+    page.select_slider(key="own.trainings").set_value(3).run()
+    assert address(page)["trainings"] == "3"
+    assert "3 trainings cost ε = 1.83 together" in text(settled(page))
+
+
+def test_a_method_that_puts_noise_on_rows_is_one_button_away_and_its_rows_are_marked() -> None:
+    page = settled(story_page())
+    assert "Diamonds" not in text(page)
+    page.button(key="noising").click().run()
+    page = settled(page)
+    run = inspected.inspect(dpviz.RunSpec.from_query(address(page)))
+    assert run.ever is not None
+    assert f"Diamonds: {int(run.ever.sum())} of {len(run.ever)} rows received noise" in text(page)
+    assert not [one for one in page.button if one.key == "noising"]
+
+
+def test_the_plane_of_any_table_is_the_pair_that_separates_best() -> None:
+    spec = dpviz.RunSpec("breast-cancer", seeds=2)
+    drawn = decision_boundary.plane_of(spec, 2, 31)
+    assert drawn.view.names == ("worst radius", "worst concave points")
+    made = dpviz.run(spec)
+    scores = drawn.scores(made.non_private.theta[None])[0]
+    x, y = ((drawn.view.points[:, k] - axis[0]) / (axis[1] - axis[0]) for k, axis in enumerate(drawn.axes))
+    at = (1 - x - y) * scores[0, 0] + x * scores[0, 1] + y * scores[1, 0]  # affine on the grid of two by two
+    assert np.mean((at > 0) == (drawn.labels > 0)) > 0.9
+    apart = decision_boundary.separation(np.c_[drawn.labels, -drawn.labels, np.ones(len(x))], drawn.labels)
+    assert not apart.any(), "columns without spread within classes separate nothing that can be measured"
+
+
+def test_presenter_mode_shows_one_scene_and_keys_that_move_epsilon_and_the_scene() -> None:
+    page = story_page(present="1")
+    assert scenes(page) == ["The line moves"]
+    page.button(key="weaker").click().run()
+    assert page.select_slider(key="epsilon").value == 1.12
+    page.button(key="stronger").click().run()
+    page.button(key="stronger").click().run()
+    assert page.select_slider(key="epsilon").value == 0.9
+    page.button(key="scene-next").click().run()
+    assert (scenes(page), address(page)["scene"]) == (["What it costs"], "2")
+    page.button(key="present-switch").click().run()
+    assert "present" not in page.query_params
+    assert len(scenes(page)) == 5
+
+
+def test_play_shows_each_epsilon_up_to_the_weakest_in_one_address_and_lets_jobs_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, addresses = list[float](), set[str]()
+
+    def pause(seconds: float) -> None:
+        shown.append(st.session_state["epsilon"])
+        addresses.add(str(st.query_params.get("epsilon")))
+
+    monkeypatch.setattr(playing, "MARKS", playing.MARKS[-3:])
+    monkeypatch.setattr(playing, "time", SimpleNamespace(sleep=pause))
+    page = story_page(seeds="1", epsilon="0.5")
+    page.button(key="play").click().run()
+    assert shown == list(playing.MARKS)
+    assert addresses == {"0.5"}, "each address would be a step of Back"
+    assert address(page)["epsilon"] == "10.0"

@@ -1,8 +1,13 @@
-"""One button makes a report of what a page shows; `dpviz report` writes the same, and all code in it runs as it stands."""
+"""One button makes a report, as `dpviz report` does, whose code runs as it stands; the app releases a model as the shell does."""
 
+import argparse
+import io
 import re
 import shlex
+import threading
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,14 +15,20 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from support import mostly_long
 from support_pages import ROOT, addressed, opened, stills
+from support_shell import Shell
 
 import dpviz
-from dpviz.cli.main import main
+from dpviz.cli.main import main, parser
+from dpviz.common.limits import DEMO
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import recorder
 from dpviz.dashboard.frame import headless, links
+from dpviz.dashboard.jobs.pool import THREADS
+from dpviz.dashboard.one_run import publishing
 from dpviz.datasets.sources import own
 from dpviz.figures import style
 from dpviz.figures.style import light_theme
+from dpviz.releasing import ReleasedModel
 from dpviz.reporting import Chart, Document, Text
 from dpviz.reporting.run import settings_of
 
@@ -92,9 +103,7 @@ def test_every_page_is_here() -> None:
 
 def written(name: str, query: dict[str, str]) -> recorder.Recorder:
     """What `dpviz report` writes of a page."""
-    found = headless.record_page(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), query)
-    assert found.run is not None
-    return found
+    return headless.record_page(ROOT / "app.py", headless.page_of(ROOT / "app.py", name), query)
 
 
 def runs_as_it_stands(document: Document) -> None:
@@ -131,15 +140,14 @@ def test_the_shell_writes_what_a_page_shows_in_light_colours_and_its_code_runs(
     assert charts_in_light_colours(written(name, QUERY)) == charts_in_light_colours(found)
 
 
-def test_a_link_gives_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_link_gives_its_page(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "a.html"
     assert main(["report", LINK.format("Sensitivity"), "--out", str(out)]) == 0
     text = out.read_text()
     assert "<h1>How far can one row move what is released?</h1>" in text
     assert LINK.format("Sensitivity").replace("&", "&amp;") in text
     assert capsys.readouterr().err == ""
-    assert main(["report", LINK.format("Nothing"), "--out", str(tmp_path / "b.html")]) == 2
-    assert "there is no page 'nothing'" in capsys.readouterr().err
+    assert "there is no page 'nothing'" in shell.refused(["report", LINK.format("Nothing"), "--out", str(tmp_path / "b.html")])
 
 
 def test_single_rows_only_where_asked_for(tmp_path: Path) -> None:
@@ -189,3 +197,85 @@ def test_settings_say_what_automatic_hyperparameters_are() -> None:
     assert all(float(str(settings[knobs[name].label])) > 0 for name in ("epochs", "batch_size", "step_size"))
     assert settings["Failure probability δ"] == "1e-05"
     assert float(str(settings["Regularisation λ"])) > 0, "the λ of the rule"
+
+
+def page(**query: str) -> AppTest:
+    made = addressed("One_model", **({"mechanism": "output-gaussian", "v": "1"} | query))
+    made.session_state["fold-release"] = True
+    return made.run()
+
+
+def click(made: AppTest, *boxes: str) -> AppTest:
+    for name, label in publishing.SWITCHES.items():
+        next(box for box in made.checkbox if box.label == label).set_value(name in boxes)
+    (button,) = (one for one in made.button if one.label.startswith("Train a model"))
+    button.click().run()
+    assert not made.exception
+    return made
+
+
+def released(made: AppTest) -> tuple[ReleasedModel, str]:
+    content, _ = made.session_state["observed.release"].results[-1]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return ReleasedModel.from_json(archive.read("model.json")), archive.read("card.md").decode()
+
+
+def test_each_click_gives_another_model_and_no_seed_of_the_address_is_used() -> None:
+    first, card = released(click(page(seed="5")))
+    second, _ = released(click(page(seed="5")))
+    assert "proved" in str(first.privacy["status"])
+    assert "Gaussian" in card
+    assert not np.array_equal(first.theta, second.theta), "a model from a seed gives its noise back"
+
+
+def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
+    claimed = page(mechanism="non-private")
+    click(claimed)
+    (said,) = (one.value for one in claimed.error)
+    assert "no proof" in said
+    assert publishing.SWITCHES["i-know-this-is-not-proved"] in said, "the control, and not the shell's switch"
+    assert "observed.release" not in claimed.session_state
+    (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
+    assert "proved: nothing" in said
+    claimed.query_params["epsilon"] = "2"
+    assert not claimed.run().success, "a model of another run is not offered"
+
+
+def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its switches are those of `dpviz release`, and they reach the same function; the rest is the shell's."""
+    given: list[dict[str, Any]] = []
+
+    def refuse(spec: Any, **how: Any) -> None:
+        given.append(how | {"thread": threading.current_thread().name})
+        raise InvalidInput("x", "refused", "No.")
+
+    monkeypatch.setattr(publishing, "release", refuse)
+    made = page()
+    (commands,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
+    switches = {
+        text[2:]
+        for action in commands.choices["release"]._actions
+        if isinstance(action, argparse._StoreTrueAction)
+        for text in action.option_strings
+        if text.startswith("--") and text not in ("--json", "--quiet")
+    }
+    assert set(publishing.SWITCHES) == switches - {"private-ranges"}
+    click(made, *switches)
+    click(made)
+    names = ("all_rows", "ranges_from_data", "unproved")
+    assert [[how[name] for name in names] for how in given] == [[True] * 3, [False] * 3]
+    assert "observed.release" not in made.session_state
+    assert all(one.pop("thread").startswith(THREADS) for one in given)
+
+
+@pytest.mark.parametrize(
+    ("demo", "query", "said"),
+    [("0", {"dataset": "census-2000", "ranges": "private"}, "dpviz release table.csv"), ("1", {}, "releases no model")],
+)
+def test_private_ranges_are_released_by_the_shell_and_a_demonstration_releases_nothing(
+    demo: str, query: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEMO, demo)
+    made = page(**query)
+    assert not [one for one in made.button if one.label.startswith("Train a model")]
+    assert any(said in one.value for one in [*made.caption, *made.markdown])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from support import assert_words
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
@@ -38,8 +39,7 @@ def test_a_student_finds_the_four_answers() -> None:
     said = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training"))
     for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
         assert question in said
-    assert "2ηG/ν" in said
-    assert "falls as 1/n" in said
+    assert_words(said, "2ηG/ν", "falls as 1/n")
     assert re.search(r"all of them together make −\d", said), "averaging lowers the bound, by a number"
     assert re.search(r"helps only a little|hardly helps", said)
     without = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training", **{"rsgd-ar.averaging": "false"}))
@@ -58,8 +58,6 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     assert scaling.used_sensitivity(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
     trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
     released = spec.build().releases(recursion.setting_of(spec))
-    assert trace is not None
-    assert released is not None
     assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, dpviz.resolve(spec).budget, trace)
     steps = spec.build().noise_in_steps(recursion.setting_of(spec))
     assert f"at the end it is {cal.noise_scale:.3g}." in explanation.iteration(released, steps, dpviz.resolve(spec).budget)
@@ -68,22 +66,18 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
 
 @pytest.mark.long
 def test_accounting_shows_the_noise_of_the_run() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0)
-    cal = dpviz.run(spec).calibration
+    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
+    result = dpviz.run(spec)
+    cal, accuracy = result.calibration, result.accuracy
     page = settled(opened(ACCOUNTING, mechanism="dp-sgd", epsilon="2.0"))
     assert f"PLD, remove and add {cal.noise_scale:.3g}" in text(page)
-    accuracy = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)).accuracy
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    from dpviz.experiments.studies.noise_comparison import metrics_by_noise
-
-    again = metrics_by_noise(spec, spec.build(), cal, [cal.noise_scale])
+    again = noise_comparison.metrics_by_noise(spec, spec.build(), cal, [cal.noise_scale])
     assert (again["accuracy"][0] == accuracy).all()
 
 
 def test_accountants_are_compared_by_the_chosen_metric() -> None:
     page = settled(opened(ACCOUNTING, mechanism="output-gaussian", metric="roc-auc"))
-    assert "Test ROC AUC with each noise" in text(page)
-    assert "majority no value" in text(page)
+    assert_words(text(page), "Test ROC AUC with each noise", "majority no value")
     page.selectbox(key="own.metric").set_value("log-loss").run()
     assert "Test log loss with each noise" in text(page), "no second training is needed for another metric"
 
@@ -91,8 +85,7 @@ def test_accountants_are_compared_by_the_chosen_metric() -> None:
 def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
     page = opened(SENSITIVITY, table="pidp", sort="population", tn="5000", over="lam")
     assert not page.warning
-    assert "5,000" in text(page)
-    assert "PIDP-SGD" in text(page)
+    assert_words(text(page), "5,000", "PIDP-SGD")
     page.radio(key="own.table").set_value("dbdp").run()
     assert page.query_params["table"] in ("dbdp", ["dbdp"])
     page.radio(key="own.part").set_value("rates").run()
@@ -108,8 +101,7 @@ def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
 
 def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
     said = text(opened(SENSITIVITY, part="rates"))
-    assert "not plotted: unreadable" in said
-    assert "Every O(·) is taken as 1" in said
+    assert_words(said, "not plotted: unreadable", "Every O(·) is taken as 1")
     assert re.search(r":gray\[✗ needs n² = [^|]*steps", said)
 
 
@@ -248,18 +240,13 @@ def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
     at = int((trace.event == "average").nonzero()[0][-1])
     assert trace.value[at].max() > trace.value[at - 1].max()
     without = recursion._without_averaging(mechanism, setting)
-    said = explanation.averaging(trace, without)
-    assert "(+" in said
-    assert "so the mean is lower" not in said
-    assert "long steps had just come back" in said
+    assert_words(explanation.averaging(trace, without), "(+", "long steps had just come back", absent=("so the mean is lower",))
     weak = (
         dpviz.list_mechanisms()["rsgd-ar"]
         .from_params({"batch_size": 222})
         .sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
     )
-    assert weak is not None
-    assert "so the mean is lower" in explanation.averaging(weak)
-    assert "(−" in explanation.averaging(weak)
+    assert_words(explanation.averaging(weak), "so the mean is lower", "(−")
 
 
 def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
@@ -288,15 +275,16 @@ def test_the_ledger_adds_up_releases_of_the_run(tmp_path: Path) -> None:
     said = text(settled(page.run()))
     run = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
     together = total_epsilon([entry_of(run.build(), setting_of(run), calibration_of(run)).release] * 4, 1e-5)
-    assert f"4 releases of this run: ε = {together:.3g}" in said
-    assert "Added up one by one they would be ε = 4." in said
+    assert_words(said, f"4 releases of this run: ε = {together:.3g}", "Added up one by one they would be ε = 4.")
     held = Ledger.create(tmp_path / "l.toml", table="people", limit=Budget(1.5, 1e-5))
     held.spend(Entry(PureEpsilon(1.0), call="first"))
     held.spend(entry_of_budget(0.2, status=Status.CLAIM, call="second"))
     page.file_uploader(key="own.ledger").set_value(("l.toml", held.path.read_bytes(), "application/toml")).run()
-    said = text(settled(page))
-    assert "people: ε = 1.2" in said
-    assert "within the limit ε = 1.5" in said
-    assert "With this run the total would be" in said
-    assert "above the limit ε = 1.5." in said
+    assert_words(
+        text(settled(page)),
+        "people: ε = 1.2",
+        "within the limit ε = 1.5",
+        "With this run the total would be",
+        "above the limit ε = 1.5.",
+    )
     assert any("second." in warning.value for warning in page.warning)

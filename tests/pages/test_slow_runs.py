@@ -1,26 +1,29 @@
-"""A run that takes longer than a moment: the page is there, shows the run before, and draws the new one when it is done."""
+"""A run that takes longer than a moment: the page shows the run before, and the new one whenever it is done."""
 
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, until
-from support_pages import addressed, text
+from support import LIMIT, assert_words, mostly_long, until
+from support_pages import addressed, opened, settled, text
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.claims import verdicts
 from dpviz.dashboard.frame import current_run
-from dpviz.dashboard.jobs import cached_runs, pool, tasks
+from dpviz.dashboard.frame.private import is_session
+from dpviz.dashboard.jobs import cached_runs, page_priority, pool, tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.resolve import ResolvedRun
 from dpviz.experiments.run.spec import RunSpec
-
-APP = Path(__file__).parents[2] / "pages" / "1_One_model.py"
+from dpviz.papers.claims import check, list_claims
 
 
 @pytest.fixture
@@ -43,24 +46,18 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     pool.pool().clear()
 
 
-def done(page: AppTest) -> AppTest:
-    until(lambda: all(job.over for job in pool.pool().jobs()), "the end of all jobs")
-    return page.run()
-
-
 def test_the_run_before_stays_until_the_new_one_is_there(held: Callable[[], None]) -> None:
     first = cached_runs.outcome(RunSpec("teaching", seeds=2))
-    page = done(addressed("One_model").run())
+    page = settled(addressed("One_model").run())
     assert "at ε = 1 " in text(page)
     assert page.select_slider(key="epsilon").set_value(2.0).run()
-    assert "at ε = 1 " in text(page)
-    assert "Until then the page shows the run before" in text(page)
+    assert_words(text(page), "at ε = 1 ", "Until then the page shows the run before")
     assert page.button(key="cancel-run").label == "Cancel"
     report = page.session_state["dpviz.recorder"]
     assert not report.badges, "a report would show one run and name another"
     assert [type(part).__name__ for part in report.parts.values()] == ["Text"]
     held()
-    assert "at ε = 2 " in text(done(page))
+    assert "at ε = 2 " in text(settled(page))
     assert "the run before" not in text(page)
     assert cached_runs.stored_outcome(first.spec) is first
 
@@ -78,8 +75,7 @@ def test_a_run_in_memory_waits_for_no_thread(held: Callable[[], None], monkeypat
     cached_runs.outcome(RunSpec("teaching", seeds=2))
     monkeypatch.setattr(pool.pool()._short, "submit", lambda *given: Future())
     page = addressed("One_model").run()
-    assert "at ε = 1 " in text(page)
-    assert "Until then" not in text(page)
+    assert_words(text(page), "at ε = 1 ", absent=("Until then",))
     assert "Until then" in text(page.select_slider(key="epsilon").set_value(2.0).run()), "the control"
 
 
@@ -90,7 +86,7 @@ def test_the_first_run_can_be_cancelled_and_started_again(held: Callable[[], Non
     assert "**Cancelled.**" in text(page)
     held()
     page.button(key="again-run").click().run()
-    assert " without privacy, " in text(done(page))
+    assert " without privacy, " in text(settled(page))
     until(lambda: not pool.pool().jobs(), "its job to go: the run is in its cache")
 
 
@@ -100,7 +96,7 @@ def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
     page.select_slider(key="epsilon").set_value(2.0).run()
     assert left.state is State.CANCELLED
     held()
-    assert "at ε = 2 " in text(done(page))
+    assert "at ε = 2 " in text(settled(page))
 
 
 def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
@@ -213,7 +209,7 @@ def test_a_press_is_remembered_through_a_failure_a_cancel_and_a_page_that_is_dra
     assert "**Cancelled.**" in page.markdown[-1].value
     page.button(key="again-x").click().run()
     work.go.set()
-    assert found(done(page)) == "found: the result"
+    assert found(settled(page)) == "found: the result"
 
 
 def test_a_report_without_a_part_says_why_and_has_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,4 +223,110 @@ def test_a_report_without_a_part_says_why_and_has_the_others(monkeypatch: pytest
     (bar,) = page.get("progress")
     assert bar.proto.text.startswith("Counting rows: ")
     work.go.set()
-    assert not done(page).session_state["dpviz.recorder"].parts
+    assert not settled(page).session_state["dpviz.recorder"].parts
+
+
+MOST = 400  # looks in one drawing; far more than there are
+PAGES_WITH_WORK = ("", "Trade-off", "Person", "Audit")  # a run, a sweep, and work of several parts
+
+
+class Looks:
+    """Holds all jobs until a page has looked at them so many times, and lets them end just before the next look."""
+
+    def __init__(self) -> None:
+        self.left = MOST
+        self.polling = False  # whether the page that was drawn last looks again by itself
+        self._go = threading.Event()
+        self._run = Job.run
+
+    def begin(self, number: int) -> None:
+        self.left, self.polling = number, False
+        self._go.clear()
+
+    @property
+    def over(self) -> bool:
+        """Whether the jobs were let go."""
+        return self._go.is_set()
+
+    def state(self, job: Job) -> State:
+        page_looks = is_session() and not pool.pool()._lock._is_owned()  # type: ignore[attr-defined]
+        if page_looks and not self.over:
+            self.left -= 1
+            if self.left < 0:
+                self._go.set()
+                until(lambda: all(one.over for one in pool.pool().jobs()), "the end of all jobs")
+        return job._state
+
+    def run(self, job: Job, stop: threading.Event) -> None:
+        while not (self._go.is_set() or stop.is_set()):
+            self._go.wait(0.01)
+        self._run(job, stop)
+
+    def begins(self, title: str) -> None:
+        """A drawing of the page."""
+        self.polling = False
+        _BEGINS(title)
+
+    def fragment(self, *args: Any, **options: Any) -> Any:
+        self.polling = self.polling or options.get("run_every") is not None
+        return _FRAGMENT(*args, **options)
+
+
+_FRAGMENT, _BEGINS = st.fragment, watching.arrive
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Looks]:
+    made = Looks()
+    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
+    monkeypatch.setattr(watching, "TOGETHER", 0.0)
+    monkeypatch.setattr(page_priority, "ASIDE", 0.0)  # here a page waits for jobs where it would not
+    monkeypatch.setattr(watching, "arrive", made.begins)
+    monkeypatch.setattr(Job, "state", property(made.state))
+    monkeypatch.setattr(Job, "over", property(lambda job: made.state(job).over))
+    monkeypatch.setattr(Job, "run", lambda job, stop: made.run(job, stop))
+    monkeypatch.setattr(st, "fragment", made.fragment)
+    yield made
+    made._go.set()
+    pool.pool().clear()
+
+
+def shows(looks: Looks, draw: Callable[[], AppTest], before: Callable[[], None]) -> None:
+    """Draws a page again and again, whose work ends one look later each time, and compares it with the page drawn anew."""
+    for number in range(MOST):
+        before()
+        looks.begin(number)
+        page = draw()
+        if not looks.over:
+            break
+        shown, polling = text(page), looks.polling
+        if not polling:
+            assert "Cancelled" not in shown
+            assert text(page.run()) == shown, f"it ended before look {number}, and the page did not show it"
+    assert 3 < number < MOST - 1
+
+
+@pytest.mark.parametrize("name", mostly_long(PAGES_WITH_WORK, ""), ids=lambda n: n or "first")
+def test_a_page_shows_what_ends_while_it_is_drawn(name: str, looks: Looks, tmp_path: Path) -> None:
+    def nothing_is_known() -> None:
+        cached_runs.clear()
+        pool.pool().clear()
+        for cell in (tmp_path / "cells").glob("*"):
+            cell.unlink()
+
+    shows(looks, lambda: opened(name, runs="200"), nothing_is_known)
+
+
+@pytest.mark.long
+def test_a_claim_shows_the_verdict_of_a_test_that_ends_while_it_is_drawn(looks: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "numerical-tighter"
+    found = check(name)
+    told = replace(found, verdict=replace(found.verdict, because="This is what was found just now."))
+    monkeypatch.setattr(verdicts, "check", lambda *args, **options: told)
+    monkeypatch.setattr(verdicts, "list_claims", lambda: {name: list_claims()[name]})
+
+    def tested() -> AppTest:
+        page = opened("Claims")
+        return page.button(key="test-all").click().run()
+
+    shows(looks, tested, pool.pool().clear)

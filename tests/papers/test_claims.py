@@ -1,21 +1,26 @@
-"""Claims are complete, and each test of one can hold and fail; the rules by which comparisons add up."""
+"""Claims are complete, each test of one can hold and fail, and refutations for every constant have derived distributions."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from scipy.stats import kstest, norm
+from support import mostly_long
 from support_claims import instead, planted
 from support_stand_in import StandIn
 
 import dpviz
+from dpviz.common.random import spawn
 from dpviz.mechanisms import Calibration, HasRule, Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, RuleView
-from dpviz.models import Setting, feature_noise_of
+from dpviz.models import Rows, Setting, feature_noise_of, get_model
 from dpviz.models.problem import Problem
 from dpviz.papers import numbers
-from dpviz.papers.claims import PAPERS, Outcome, check, claims_of, list_claims
+from dpviz.papers.claims import PAPERS, Outcome, check, claims_of, constants, list_claims
+from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
 from dpviz.papers.verdict import Comparison, Scope, combine, summary
@@ -75,16 +80,57 @@ def graded(by_influence: bool, falling: bool) -> Callable[[dict[str, Any]], Mech
     return make
 
 
-@pytest.mark.parametrize(("claim", "swap"), [("pidp-fewer-noised", "pidp_sgd"), ("dbdp-fewer-noised", "dbdp_pi")])
-def test_fewer_with_noise_holds_for_a_rule_that_loosens_and_fails_for_one_that_tightens(claim: str, swap: str) -> None:
+@pytest.mark.parametrize(
+    ("claim", "bad"),
+    [
+        ("pidp-fewer-noised", graded(True, False)),  # a rule that tightens
+        ("dbdp-fewer-noised", graded(True, False)),
+        ("pidp-follows-influence", graded(False, True)),  # a rule on dice
+        ("dbdp-follows-influence", graded(False, True)),
+    ],
+)
+def test_claims_about_rules_hold_for_one_that_loosens_by_influence(
+    claim: str, bad: Callable[[dict[str, Any]], Mechanism]
+) -> None:
+    swap = "pidp_sgd" if claim.startswith("pidp") else "dbdp_pi"
     assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
-    assert planted(claim, **{swap: graded(True, False)}).outcome is Outcome.FAILS
+    assert planted(claim, **{swap: bad}).outcome is Outcome.FAILS
 
 
-@pytest.mark.parametrize(("claim", "swap"), [("pidp-follows-influence", "pidp_sgd"), ("dbdp-follows-influence", "dbdp_pi")])
-def test_follows_influence_holds_for_a_rule_on_influence_and_fails_for_one_on_dice(claim: str, swap: str) -> None:
-    assert planted(claim, **{swap: graded(True, True)}).outcome is Outcome.HOLDS
-    assert planted(claim, **{swap: graded(False, True)}).outcome is Outcome.FAILS
+def as_printed(problem: Problem, theta: np.ndarray, row: int, noise: np.ndarray) -> np.ndarray:
+    """Noise of a gradient with the variance that the paper prints."""
+    return noise * np.sqrt(feature_noise_of(problem.model).data_weights(theta[None], problem.rows).ravel()[row])
+
+
+def pl(knobs: dict[str, Any]) -> Mechanism:
+    return get_mechanism("input-perturbation").from_params(knobs | {"theorem": "pl"})
+
+
+def threshold(knobs: dict[str, Any]) -> Mechanism:
+    """A rule on the influence."""
+    return get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})
+
+
+def full(knobs: dict[str, Any]) -> Mechanism:
+    """Steps of all rows."""
+    return get_mechanism("dp-gd").from_params({"steps": knobs["local_steps"], "step_size": 1.0, "clip_norm": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("claim", "swap"),
+    [
+        ("dbdp-noise-rate", {"dbdp": instead("input-perturbation")}),
+        ("dbdp-noise-weight", {"gradient_noise": as_printed}),
+        ("dbdp-published-rows", {"dbdp_pi": instead("dbdp")}),
+        ("ip-noise-like-gradient", {"input_perturbation": pl}),
+        ("pidp-decisions-change", {"pidp_sgd": threshold}),
+        ("pidp-excess-rate", {"pidp_sgd": full}),
+        ("dbdp-excess-rate", {"dbdp_pi": full}),
+    ],
+)
+def test_a_claim_that_fails_holds_for_what_it_says(claim: str, swap: dict[str, Any]) -> None:
+    assert planted(claim).outcome is Outcome.FAILS
+    assert planted(claim, **swap).outcome is Outcome.HOLDS
 
 
 def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -> None:
@@ -94,20 +140,6 @@ def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -
     assert float(dict(verdict.numbers)["|∇F| there"]) < 1e-9
     convex, _ = Context().setup("teaching", lam=0.1)
     assert planted("network-pl", problem=lambda: convex.problem).outcome is Outcome.CANNOT_TELL
-
-
-def test_noise_rate_holds_for_noise_that_falls_as_the_table_says() -> None:
-    assert planted("dbdp-noise-rate").outcome is Outcome.FAILS
-    assert planted("dbdp-noise-rate", dbdp=instead("input-perturbation")).outcome is Outcome.HOLDS
-
-
-def test_noise_weight_holds_for_noise_of_variance_w() -> None:
-    def as_printed(problem: Problem, theta: np.ndarray, row: int, noise: np.ndarray) -> np.ndarray:
-        weight = feature_noise_of(problem.model).data_weights(theta[None], problem.rows).ravel()[row]
-        return noise * np.sqrt(weight)
-
-    assert planted("dbdp-noise-weight").outcome is Outcome.FAILS
-    assert planted("dbdp-noise-weight", gradient_noise=as_printed).outcome is Outcome.HOLDS
 
 
 @pytest.mark.long
@@ -198,20 +230,6 @@ def test_differences_carry_their_interval() -> None:
     assert numbers.Interval(0.0, 0.0).leads(0.0) is False
 
 
-def test_published_rows_are_counted_and_rows_that_all_have_noise_hold() -> None:
-    assert planted("dbdp-published-rows").outcome is Outcome.FAILS
-    assert planted("dbdp-published-rows", dbdp_pi=instead("dbdp")).outcome is Outcome.HOLDS
-
-
-def test_noise_that_does_not_depend_on_the_regularisation_is_a_constant_apart() -> None:
-    assert planted("ip-noise-like-gradient").outcome is Outcome.FAILS
-    pl = planted(
-        "ip-noise-like-gradient",
-        input_perturbation=lambda knobs: get_mechanism("input-perturbation").from_params(knobs | {"theorem": "pl"}),
-    )
-    assert pl.outcome is Outcome.HOLDS
-
-
 def test_factors_of_n_are_those_of_the_noise_that_is_compared() -> None:
     printed = planted("ip-noise-below-bassily")
     assert printed.outcome is Outcome.ONLY_IF
@@ -219,19 +237,70 @@ def test_factors_of_n_are_those_of_the_noise_that_is_compared() -> None:
     assert planted("ip-noise-below-bassily", input_perturbation=instead("dbdp")).outcome is Outcome.FAILS, "its σ² is a 1/n"
 
 
-def test_decisions_change_by_a_rule_on_the_influence_and_not_by_the_rule_as_written() -> None:
-    assert planted("pidp-decisions-change").outcome is Outcome.FAILS
-
-    def threshold(knobs: dict[str, Any]) -> Mechanism:
-        return get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})
-
-    assert planted("pidp-decisions-change", pidp_sgd=threshold).outcome is Outcome.HOLDS
+N, RUNS = 100, 4000
+CONTEXT = Context(full=False, seed=0, monitor=lambda done: None)
 
 
-@pytest.mark.parametrize(("claim", "swap"), [("pidp-excess-rate", "pidp_sgd"), ("dbdp-excess-rate", "dbdp_pi")])
-def test_a_rate_fails_for_steps_of_one_row_and_holds_for_steps_of_all(claim: str, swap: str) -> None:
-    def full(knobs: dict[str, Any]) -> Mechanism:
-        return get_mechanism("dp-gd").from_params({"steps": knobs["local_steps"], "step_size": 1.0, "clip_norm": 1.0})
+def released(mechanism: str, row: tuple[float, float], c: float) -> tuple[np.ndarray, float]:
+    """(RUNS,) coordinates along the row's own axis, and their standard deviation by the calibration."""
+    X, y = np.zeros((N, 2)), np.ones(N)
+    X[:, 0] = 1.0
+    X[7] = (0.0, row[0])
+    y[7] = row[1]
+    problem = Problem(Rows(X, y), get_model("logistic"), 0.01)
+    built = dpviz.list_mechanisms()[mechanism].from_params({"steps": 1, "c": c, "step_size": 1.0})
+    cal = built.calibrate(problem.setting, Budget(CLAIMED, DELTA))
+    fit = built.fit(Training(problem, [cal], spawn(0, RUNS), record=False))
+    size = cal.details.get("batch_size", N)
+    # theta_2 = step/(2 B) Z
+    return fit.theta[0, :, 1] * 2 * size / problem.setting.unit_step, cal.noise_scale * math.sqrt(size)
 
-    assert planted(claim).outcome is Outcome.FAILS
-    assert planted(claim, **{swap: full}).outcome is Outcome.HOLDS
+
+def mixture(q: float, shift: float, deviation: float) -> Callable[[Any], Any]:
+    return lambda z: (1 - q) * norm.cdf(z, 0, deviation) + q * norm.cdf(z, shift, deviation)
+
+
+@pytest.mark.parametrize(("row", "shift"), [((1.0, 1.0), 1.0), ((1.0, -1.0), -1.0), ((0.0, 1.0), 0.0)])
+@pytest.mark.parametrize("mechanism", mostly_long(["dbdp", "input-perturbation"], "dbdp"))
+def test_one_step_releases_the_derived_distribution(mechanism: str, row: tuple[float, float], shift: float) -> None:
+    z, deviation = released(mechanism, row, 0.02)
+    q = 0.1 if mechanism == "dbdp" else 1.0
+    assert kstest(z, mixture(q, shift, deviation)).pvalue > 1e-3
+    assert kstest(z, mixture(q, shift, 1.3 * deviation)).pvalue < 1e-6, "30 % more noise is detected"
+    if shift:
+        assert kstest(z, mixture(q, 0.0, deviation)).pvalue < 1e-3
+
+
+def test_epsilon_of_the_mixture_is_that_of_its_densities() -> None:
+    """delta of the pair at that epsilon, by quadrature, is the one asked for."""
+    for q, distance in ((0.03, 1.7), (0.5, 3.0), (0.01, 6.0)):
+        epsilon = constants.mixture_epsilon(q, distance, DELTA)
+        z = np.linspace(-40, 60, 2_000_001)
+        p = (1 - q) * norm.pdf(z) + q * norm.pdf(z, distance)
+        delta = float(np.trapezoid(np.maximum(p - math.exp(epsilon) * norm.pdf(z), 0.0), z))
+        assert delta == pytest.approx(DELTA, rel=1e-4)
+    assert constants.mixture_epsilon(1e-6, 0.1, DELTA) == 0.0
+
+
+@pytest.mark.parametrize("claim", ["dbdp-any-constant", "ip-any-constant"])
+def test_both_theorems_fail_for_every_constant(claim: str) -> None:
+    found = check(claim)
+    assert found.verdict.outcome is Outcome.FAILS
+    assert (found.verdict.picture.limit, found.verdict.picture.limit_label) == (CLAIMED, "claimed")
+    table = found.verdict.table
+    assert set(table["series"]) == {f"c = {c:g}" for c in constants.CONSTANTS}
+    for _, part in table.dropna().groupby("series"):
+        above = part["y"].to_numpy() > CLAIMED
+        assert above[-1], "with enough rows"
+        assert (np.diff(part["y"].to_numpy()[above]) > 0).all(), "and more so with more of them"
+    assert not list_claims()[claim].privacy, "one step is not the form that a badge is about"
+
+
+def test_enough_noise_is_not_refuted() -> None:
+    """The control: noise that falls as slowly as one row's share of the sum would meet the claim at every n."""
+
+    def enough(context: Context, n: int, c: float) -> tuple[float, float]:
+        return 0.2, float(constants.gaussian_epsilon(DELTA, 0.2))
+
+    verdict = constants.constant_test("dbdp", enough, 0.25)(CONTEXT)
+    assert verdict.outcome is Outcome.CANNOT_TELL

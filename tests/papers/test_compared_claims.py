@@ -1,17 +1,27 @@
-"""Claims that compare accuracies, on stand-ins whose accuracy is known."""
+"""Claims that compare accuracies, audit, bound risks or speak of groups, on stand-ins whose answer is known."""
 
+import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 from support_claims import Toward, planted, toward
+from support_stand_in import StandIn
 
+import dpviz
+from dpviz.auditing import AuditResult, audit
 from dpviz.mechanisms import Mechanism, Training
 from dpviz.mechanisms.base import Fit, NoiseRecord
-from dpviz.papers.claims import Outcome, accuracy
+from dpviz.models import get_model
+from dpviz.papers.claims import Outcome, accuracy, audits, list_claims, population
+from dpviz.papers.claims.bagdasaryan import BUDGETS, Pair, pairs
 from dpviz.papers.claims.context import Context, Measured
+from dpviz.privacy.audit_bounds import Counts
+from dpviz.privacy.budget import Budget
 
 
 def only_started(knobs: dict[str, Any]) -> Mechanism:
@@ -128,3 +138,152 @@ def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
     assert not streams[True] & streams[False]
     _, steady = swap.best("dp-gd", [{"steps": 1}], "teaching", (0.5,), 3)
     assert steady == [{"steps": 1}]
+
+
+PAIR = audits.misclassified_pair(60)
+
+
+@pytest.fixture(scope="module")
+def found() -> AuditResult:
+    mechanism = dpviz.list_mechanisms()["output-gaussian"]()
+    return audit(mechanism, PAIR.first, PAIR.second, Budget(audits.CLAIMED, audits.DELTA), 40)
+
+
+def showing(result: AuditResult, epsilon: float) -> AuditResult:
+    """The same audit with counted errors whose bound is just at least this epsilon."""
+    trials = 10**6
+    for wrong in range(trials // 2, 0, -500):
+        made = dataclasses.replace(result, counts=Counts(wrong, wrong, trials), counts_confidence=0.99)
+        if made.epsilon_lower >= epsilon:
+            return made
+    raise AssertionError("no such counts")
+
+
+def test_every_bound_above_the_claim_refutes_it_and_none_below(found: AuditResult) -> None:
+    for shown in (0.9, 0.99):
+        assert audits._judged({"as published": showing(found, shown)}, PAIR)[0] is Outcome.HOLDS
+    for shown in (1.01, 1.2, 1.45, 3.0):
+        result = showing(found, shown)
+        assert shown <= result.epsilon_lower < shown + 0.05
+        assert audits._judged({"as published": result}, PAIR)[0] is Outcome.FAILS
+
+
+def test_one_reading_that_is_broken_refutes_and_one_that_is_proved_proves_nothing(found: AuditResult) -> None:
+    proved = showing(found, 0.5)
+    assert proved.calibration.proved_budget == Budget(audits.CLAIMED, audits.DELTA)
+    claimed = dpviz.list_mechanisms()["dbdp"]().calibrate(PAIR.first.setting, Budget(audits.CLAIMED, audits.DELTA))
+    assert claimed.proved_budget is None
+    only_claimed = dataclasses.replace(proved, calibration=claimed)
+    broken = showing(found, 1.3)
+    cases: dict[Outcome, list[dict[str, AuditResult]]] = {
+        Outcome.HOLDS: [{"a": proved}, {"a": proved, "b": proved}],
+        Outcome.CANNOT_TELL: [{"a": only_claimed}, {"a": proved, "b": only_claimed}, {"a": only_claimed, "b": proved}],
+        Outcome.FAILS: [{"a": proved, "b": broken}, {"a": broken, "b": proved}, {"a": only_claimed, "b": broken}],
+    }
+    for outcome, readings in cases.items():
+        for results in readings:
+            assert audits._judged(results, PAIR)[0] is outcome
+    because = audits._judged({"first reading": proved, "second reading": broken}, PAIR)[1]
+    assert "second reading" in because
+    assert "first reading" not in because
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.5, audits.DELTA), (1.0, 1e-4), (1.001, audits.DELTA)])
+def test_a_proof_of_more_than_was_claimed_is_none(found: AuditResult, epsilon: float, delta: float) -> None:
+    weaker = dataclasses.replace(found.calibration, proved_budget=Budget(epsilon, delta))
+    result = dataclasses.replace(showing(found, 0.5), calibration=weaker)
+    assert audits._judged({"a": result}, PAIR)[0] is Outcome.CANNOT_TELL
+
+
+def test_all_readings_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float] = []
+
+    def watched(*given: object, confidence: float, **more: object) -> AuditResult:
+        told.append(confidence)
+        raise _Enough if len(told) == 2 else _Next
+
+    class _Next(Exception):
+        pass
+
+    class _Enough(_Next):
+        pass
+
+    monkeypatch.setattr(audits, "audit", watched)
+    test = audits.stays_private("dbdp", {"a": {}, "b": {"average": False}}, audits.opposed_rows_pair, 60, (40, 40))
+    with pytest.raises(_Next):
+        test(audits.Context(full=False, seed=0, monitor=lambda done: None))
+    assert told == [pytest.approx(1 - (1 - audits.CONFIDENCE) / 2)]
+    assert np.isclose(audits.CONFIDENCE, 0.99)
+
+
+def test_bounds_are_those_of_the_paper_at_the_best_tau() -> None:
+    setting = get_model("logistic").setting(3000, 23, 0.02)
+    smooth, mu, n, gap, risk, least = 0.27, 0.02, 3000, 0.013, 0.61, 0.58
+
+    def printed2(log_tau: float) -> float:
+        tau = math.exp(log_tau)
+        return 8 * (tau + smooth) / mu * gap + 16 * (tau + smooth) / (n * mu) ** 2 + smooth * risk / tau
+
+    def printed3(log_tau: float) -> float:
+        tau = math.exp(log_tau)
+        return (tau + smooth) * ((8 * tau + mu) / (mu * tau) * gap + 16 / (n * mu) ** 2) + smooth / tau * least
+
+    for ours, printed in ((population.theorem2, printed2), (population.theorem3, printed3)):
+        best = minimize_scalar(printed, bounds=(-20, 20), method="bounded", options={"xatol": 1e-9}).fun
+        assert ours(setting, gap, risk, least) == pytest.approx(best, rel=1e-9)
+
+
+def test_the_rate_of_theorem_4_is_that_of_the_paper() -> None:
+    setting = get_model("logistic").setting(1000, 23, 0.1)
+    smooth, radius, alpha, n = 0.35, math.sqrt(2 * math.log(2) / 0.1), 1 / 0.35, 1000
+    common = alpha * (2 * smooth * radius + 1) * 22 * math.log(1e5)
+    bound, steps = population.theorem4(setting)
+    assert bound == pytest.approx(common * math.log(n) ** 2 / (n * (n - 1)), rel=1e-12)
+    assert (1 - 0.1 / smooth) ** steps <= common / (n * (n - 1)) < (1 - 0.1 / smooth) ** (steps - 1)
+    assert population.theorem4(get_model("logistic").setting(3, 23, 0.1))[1] >= 1, "few rows"
+
+
+@dataclass(frozen=True)
+class Still(StandIn):
+    """A model of zeros, however many rows there are."""
+
+    def fit(self, training: Training) -> Fit:
+        return Fit(np.zeros((len(training.calibrations), len(training.streams), training.problem.m)), NoiseRecord("x"))
+
+
+def test_a_gap_that_does_not_fall_fails() -> None:
+    claim = list_claims()["ip-excess-rate"]
+    assert claim.test(Context(swaps={"input-perturbation": lambda knobs: Still()})).outcome is Outcome.FAILS
+
+
+TEST = list_claims()["small-groups-lose-more"].test
+
+
+@pytest.mark.parametrize(
+    ("cost", "extra", "spread", "outcome"),
+    [
+        (0.1, 0.05, 0.01, Outcome.HOLDS),
+        (0.1, -0.05, 0.01, Outcome.FAILS),
+        (0.1, 0.005, 0.05, Outcome.CANNOT_TELL),
+        (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, significant: no size that counts
+        (0.0, 0.002, 1e-4, Outcome.CANNOT_TELL),  # neither loses anything
+        (0.0, 0.0, 0.0, Outcome.CANNOT_TELL),
+    ],
+)
+def test_the_verdict_follows_planted_losses(cost: float, extra: float, spread: float, outcome: Outcome) -> None:
+    def planted(context: Context, dataset: str, budgets: tuple[float, ...], seeds: int) -> list[Pair]:
+        rng = np.random.default_rng(1)
+        lost = cost + spread * rng.standard_normal((2, len(budgets), seeds))
+        lost[0] += extra
+        return [Pair(column, "few", "many", (40, 900), lost, (0.8, 0.9)) for column in ("sex", "race")]
+
+    assert TEST(Context(swaps={"pairs": planted})).outcome is outcome
+
+
+def test_losses_are_those_of_the_trained_models() -> None:
+    found = pairs(Context(), "census-1000", BUDGETS[:1], 2)
+    assert {pair.column for pair in found} <= {"education", "occupation", "household", "region"}
+    for pair in found:
+        assert pair.sizes[0] <= pair.sizes[1]
+        assert pair.lost.shape == (2, 1, 2)
+        assert (np.abs(pair.lost) <= 1).all()

@@ -1,19 +1,20 @@
-"""`dpviz predict`: gaps block their own row only, options, texts that nothing obeys, places that are checked first."""
+"""`dpviz predict`: gaps block their own row only, options, texts that nothing obeys; wrong arguments are one error."""
 
 import csv
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support import assert_refused, assert_words
 from support_shell import Shell
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.common.validate import InvalidInput
 from dpviz.releasing import ReleasedModel, check_place
 
 
@@ -38,11 +39,9 @@ def test_a_gap_blocks_its_own_row_only(folder: Path, shell: Shell, capsys: pytes
     assert main(["predict", "model", "new.csv", "--keep", "id", "--proba"]) == 0
     said = capsys.readouterr()
     lines = table(said.out)
-    assert lines[0][:2] == ["id", "prediction"]
-    assert lines[2] == ["p1", "", "", ""]
+    assert (lines[0][:2], lines[2]) == (["id", "prediction"], ["p1", "", "", ""])
     assert all(line[1] and abs(float(line[2]) + float(line[3]) - 1) < 1e-5 for k, line in enumerate(lines[1:]) if k != 1)
-    assert "1 of 6 rows have gaps and no prediction: age (1)" in said.err
-    assert "--fill NAME=VALUE" in said.err
+    assert_words(said.err, "1 of 6 rows have gaps and no prediction: age (1)", "--fill NAME=VALUE")
     whole = table(shell(["predict", "model", "whole.csv", "--keep", "id", "--proba"]))
     assert [line for k, line in enumerate(whole) if k != 2] == [line for k, line in enumerate(lines) if k != 2]
 
@@ -63,8 +62,7 @@ def test_probabilities_are_those_of_the_model_and_a_label_has_none(folder: Path)
     scores = model.scores(frame)
     np.testing.assert_allclose(model.probabilities(scores)[:, 1], 1 / (1 + np.exp(-scores)))
     svm = dpviz.release(dpviz.RunSpec("census-100", model="svm", mechanism="output-gaussian", lam=0.1)).model
-    with pytest.raises(InvalidInput, match="gives no probabilities"):
-        svm.probabilities(svm.scores(frame))
+    assert_refused(svm.probabilities, svm.scores(frame), match="gives no probabilities")
 
 
 @pytest.mark.parametrize(
@@ -115,8 +113,7 @@ def test_nothing_is_overwritten_and_places_are_checked_before_work(
 def test_a_release_refuses_a_seed(folder: Path, shell: Shell) -> None:
     """An attacker who knows a seed subtracts the noise. That of a link belongs to the explorer and is left out."""
     assert "subtract the noise" in shell.refused(["release", "--dataset=census-100", "--seed=3", "--out=new"])
-    with pytest.raises(InvalidInput, match="subtract its noise"):
-        dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", seed=3))
+    assert_refused(dpviz.release, dpviz.RunSpec("census-100", mechanism="output-gaussian", seed=3), match="subtract its noise")
     link = "http://127.0.0.1:8501/?dataset=census-100&mechanism=output-gaussian&lam=0.1&seed=7&seeds=3"
     assert main(["release", link, "--out=new"]) == 0
     assert "seed" not in Path("new/model.json").read_text()
@@ -126,8 +123,7 @@ def test_a_release_refuses_a_seed(folder: Path, shell: Shell) -> None:
 def test_a_pipe_is_no_model(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model.json")
     for path in (tmp_path, tmp_path / "model.json", "/dev/zero"):
-        with pytest.raises(InvalidInput, match="no file"):
-            dpviz.load_model(path)
+        assert_refused(dpviz.load_model, path, match="no file")
 
 
 def test_own_files_load_again_whatever_their_columns(tmp_path: Path) -> None:
@@ -164,3 +160,27 @@ def test_kept_columns_stay_as_they_are_written_and_one_column_is_enough(
     assert main(["predict", "model", "ages.csv"]) == 2, "a row that is left out moves all others"
     assert "blank line" in capsys.readouterr().err
     assert "one column only" in shell.refused(["run", "ages.csv"])
+
+
+FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
+_TEXTS = pd.Series(["\ud800", "b"] * 30, dtype=object)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            lambda name=name: dpviz.release(FAST, **{name: "no"})
+            for name in ("all_rows", "unproved", "ranges_from_data", "tried")
+        ),
+        lambda: dpviz.private_search(FAST, {"lam": [0.1]}, private_ranges=np.ones(2)),
+        lambda: dpviz.private_search(FAST, {"lam": 5}),
+        lambda: dpviz.dataset(pd.DataFrame({"a": _TEXTS, "y": np.arange(60) % 2}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame({"a": range(60), "y": _TEXTS}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame({"a": [10**400] * 60, "y": np.arange(60) % 2}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame(np.eye(60)[:, :3], columns=["a", "a", "y"]), target="y"),
+        lambda: dpviz.release(FAST).model.predict(pd.DataFrame({"a": _TEXTS})),
+    ],
+)
+def test_what_cannot_be_used_is_one_error(wrong: Callable[[], object]) -> None:
+    assert_refused(wrong)

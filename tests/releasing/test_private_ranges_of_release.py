@@ -1,4 +1,4 @@
-"""A release that finds ranges and categories privately: what it shows, what it costs, and when it spends."""
+"""A release that finds ranges privately: what it shows and costs, and accuracy by the ranges of number columns."""
 
 import random
 from dataclasses import replace
@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support import assert_refused
+from support_shell import Shell
 
 import dpviz
 from dpviz.auditing import AuditResult
 from dpviz.cli.main import main
-from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.components.lessons import BY_ID
+from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms.persons import budget_of_row
-from dpviz.preparing.ranges import PUBLIC_KINDS
+from dpviz.preparing.ranges import PUBLIC_KINDS, ranges_matter
 from dpviz.privacy.budget import Budget, Status
-from dpviz.releasing import ranges, training
+from dpviz.releasing import bounds, ranges, training
+from dpviz.releasing.bounds import best_width, compare
 from dpviz.spending import Ledger
 
 
@@ -83,8 +87,7 @@ def test_the_limit_refuses_before_a_row_is_looked_at(
     looked: list[object] = []
     monkeypatch.setattr(ranges, "private_ranges", lambda *a, **k: looked.append(a))
     monkeypatch.setattr(training, "train", lambda *a: looked.append(a))
-    with pytest.raises(InvalidInput, match="would bring the total"):
-        dpviz.release(spec(frame), private_ranges=True, ledger=ledger)
+    assert_refused(dpviz.release, spec(frame), private_ranges=True, ledger=ledger, match="would bring the total")
     assert not looked
     assert len(ledger.entries()) == 1
 
@@ -96,8 +99,7 @@ def test_a_run_in_private_ranges_is_released_in_private_ranges(frame: pd.DataFra
     for one in made:
         assert one.of_ranges is not None
         assert one.model.encoder.columns[0].high < 1000
-        assert one.spec.ranges == "declared"
-        assert one.calibration.proved_budget.epsilon == pytest.approx(1.0)
+        assert (one.spec.ranges, one.calibration.proved_budget.epsilon) == ("declared", pytest.approx(1.0))
     assert [one.calibration.noise_scale for one in made] == [pytest.approx(made[0].calibration.noise_scale)] * 2
 
 
@@ -124,16 +126,16 @@ def test_an_audit_that_refuses_after_the_ranges_says_that_the_entry_stays(
     frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AuditResult, "against", lambda self, budget: "evidence" if ledger.entries() else "")
-    with pytest.raises(InvalidInput, match="The ledger's entry stays"):
-        dpviz.release(spec(frame), private_ranges=True, audit_runs=60, ledger=ledger)
+    assert_refused(
+        dpviz.release, spec(frame), private_ranges=True, audit_runs=60, ledger=ledger, match="The ledger's entry stays"
+    )
     assert len(ledger.entries()) == 1
 
 
 def test_what_private_ranges_cannot_mend_is_refused_before_anything_is_spent(frame: pd.DataFrame, ledger: Ledger) -> None:
     declared = {"ranges": {"age": (0, 120)}, "categories": {"job": ["a", "b", "c"]}}
     for run in (dpviz.RunSpec("teaching"), spec(frame, **declared)):
-        with pytest.raises(InvalidInput):
-            dpviz.release(run, private_ranges=True, ledger=ledger)
+        assert_refused(dpviz.release, run, private_ranges=True, ledger=ledger)
     assert not ledger.entries()
 
 
@@ -158,26 +160,29 @@ def test_ranges_of_persons_are_for_all_their_rows(
         made = dpviz.release(run, private_ranges=True, unproved=True, ledger=person_ledger(ledger))
     ((jobs, budget),) = seen
     assert len(jobs) == 3000
-    assert made.of_ranges is not None
     assert budget == budget_of_row(made.of_ranges, 2)
     assert made.calibration.person_rows == 2
     assert made.calibration.proved_budget.epsilon == pytest.approx(3.0, rel=0.02)
     assert "Unit of privacy: one person, of whom at most 2 rows are kept" in made.card
 
 
-def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_finds_them_too(frame: pd.DataFrame, tmp_path: Path, shell: Shell) -> None:
     table, out = tmp_path / "people.csv", tmp_path / "model"
     frame.to_csv(table, index=False)
     call = ["release", str(table), "--target", "old", "--positive", "yes", "--mechanism", "dp-gd", "--out", str(out)]
-    assert main(call) == 2
-    assert "were read from the rows" in capsys.readouterr().err
+    shell(call, 2)
+    assert "were read from the rows" in shell.err
     assert main([*call, "--private-ranges"]) == 0
     assert "found privately" in (out / "card.md").read_text(encoding="utf-8")
 
 
 def test_too_few_rows_for_private_ranges_end_with_the_options_that_declare_them(frame: pd.DataFrame) -> None:
-    with pytest.raises(InvalidInput, match=r"too few rows to see .* --range age=\S+ --categories 'job=a\|b\|c"):
-        dpviz.release(spec(frame.head(60).assign(age=range(60))), private_ranges=True)
+    assert_refused(
+        dpviz.release,
+        spec(frame.head(60).assign(age=range(60))),
+        private_ranges=True,
+        match=r"too few rows to see .* --range age=\S+ --categories 'job=a\|b\|c",
+    )
 
 
 def test_a_search_finds_ranges_once_and_pays_for_both(
@@ -205,5 +210,105 @@ def test_a_search_finds_ranges_once_and_pays_for_both(
     for text in (made.card, made.model.to_json()):
         assert "queen" not in text
     assert "found privately, for (ε = 0.1, δ = 10⁻⁶) of the total" in made.card
-    with pytest.raises(InvalidInput, match="tables of your own"):
-        dpviz.private_search(dpviz.RunSpec("census-2000", mechanism="dp-gd"), {"lam": [1e-2]}, private_ranges=True)
+    assert_refused(
+        dpviz.private_search,
+        dpviz.RunSpec("census-2000", mechanism="dp-gd"),
+        {"lam": [1e-2]},
+        private_ranges=True,
+        match="tables of your own",
+    )
+
+
+LESSON = BY_ID["bounds"]
+
+
+@pytest.mark.long
+def test_the_lessons_sentences_are_true() -> None:
+    compared = compare(LESSON.spec)
+    by_width = compared.widths.set_index("width")
+    narrow, right, wide = (by_width.loc[width] for width in (1 / 16, 1.0, 16.0))
+    assert narrow["clipped"] > 0.5
+    assert right["non_private"] - narrow["non_private"] > 0.03, "narrow ranges cost the non-private optimum"
+    unclipped = compared.widths[compared.widths["width"] >= 1]
+    assert (unclipped["clipped"] == 0).all()
+    assert np.ptp(unclipped["non_private"]) < 0.003, "the non-private optimum stays as it is"
+    lost = by_width["non_private"] - by_width["accuracy"]
+    assert lost[16.0] > lost[4.0] > 2 * lost[1.0] > 0, "wide ranges cost the private model alone"
+    error = np.hypot(right["spread"], wide["spread"]) / LESSON.spec.seeds**0.5
+    assert right["accuracy"] - max(narrow["accuracy"], wide["accuracy"]) > 4 * error
+    private = compared.kinds.set_index("kind").loc["private"]
+    assert 1 / 16 < private["width"] < 16
+    assert 0 < private["clipped"] < narrow["clipped"]
+    assert private["accuracy"] > max(narrow["accuracy"], wide["accuracy"])
+    assert compared.of_ranges.epsilon == pytest.approx(LESSON.spec.epsilon / 10)
+    answer = LESSON.measure(LESSON.spec)
+    assert answer.right == (answer.value,) == ("1",)
+    assert not answer.accepts("16")
+
+
+def test_each_kind_has_its_budget_and_what_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = replace(LESSON.spec, dataset="census-2000", seeds=2)
+    budgets = []
+    original = bounds._Trial.measured
+    monkeypatch.setattr(bounds._Trial, "measured", lambda self, e, b, s: (budgets.append(b), original(self, e, b, s))[1])
+    made = compare(spec, widths=(1.0,))
+    whole, rest = made.whole, made.of_model
+    assert budgets == [whole, whole, rest, rest, whole]
+    assert (rest.epsilon, rest.delta) == pytest.approx((0.9 * whole.epsilon, 0.9 * whole.delta))
+    kinds = made.kinds.set_index("kind")
+    assert kinds["read"].to_dict() == {"declared": 0, "read": 3, "private": 0}
+    accuracy = dpviz.run(spec).accuracy  # of the run itself
+    measured = kinds.loc["declared", ["accuracy", "spread"]].tolist()
+    assert measured == pytest.approx([accuracy.mean(), accuracy.std(ddof=1)], abs=1e-12)
+    assert measured[1] > 1.2 * accuracy.std() > 0, "the control: of the population"
+
+
+def own(**how: object) -> dpviz.RunSpec:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(17, 91, 3000).astype(float), "job": rng.choice(["a", "b"], 3000)})
+    frame = frame.assign(old=np.where(frame["age"] > 50, "yes", "no"), name=np.repeat(np.arange(1500), 2).astype(str))
+    columns = ["age", "job"]
+    made = dpviz.dataset(frame, target="old", positive="yes", columns=columns, **how)  # type: ignore[arg-type]
+    return dpviz.RunSpec(made.name, mechanism="output-gaussian", epsilon=2.0, seeds=2)
+
+
+def test_private_categories_replace_those_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[str], list[str], Budget]] = []
+    original = bounds.private_ranges
+    monkeypatch.setattr(
+        bounds,
+        "private_ranges",
+        lambda n, b, s, categories: (asked.append((list(n), list(categories), b)), original(n, b, s, categories=categories))[1],
+    )
+    made = compare(own(), widths=(1.0,))
+    assert made.kinds["kind"].tolist() == ["read", "private"], "nothing is declared"
+    assert made.kinds["read"].tolist() == [2, 0]
+    assert asked == [(["age"], ["job"], made.of_ranges)] * 2
+    asked.clear()
+    made = compare(own(ranges={"age": (0, 120)}, categories={"job": ["a", "b"]}), widths=(1.0,))
+    assert made.kinds["read"].tolist() == [0, 1, 0]
+    assert asked == [(["age"], [], made.of_ranges)] * 2
+    asked.clear()
+    made = compare(own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]}), widths=(1.0,))
+    assert asked == [(["age"], [], budget_of_row(made.of_ranges, 2))] * 2, "of one row, so that two together cost the tenth"
+
+
+def test_persons_are_drawn_with_their_rows_at_every_width() -> None:
+    """DP-SGD that draws persons needs to know whose each row is, in declared, read and private ranges alike."""
+    run = own(person="name", person_rows=2, ranges={"age": (0, 120)}, categories={"job": ["a", "b"]})
+    drawn = replace(run, mechanism="dp-sgd", params={"batches": "persons", "epochs": 1, "sampling_rate": 0.2}, seeds=1)
+    made = compare(drawn, widths=(1.0, 2.0))
+    assert made.kinds["kind"].tolist() == ["declared", "read", "private"]
+    assert made.kinds["accuracy"].iloc[0] == pytest.approx(dpviz.run(drawn).accuracy.mean())
+    assert made.widths["accuracy"].between(0, 1).all()
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    assert not ranges_matter(dataset_of(dpviz.RunSpec("teaching")))
+    assert_refused(compare, dpviz.RunSpec("teaching"), match="no column of")
+    made = compare(dpviz.RunSpec("iris", seeds=1), widths=(1.0, 2.0))
+    assert "too few rows to see" in made.refusal
+    assert made.kinds["kind"].tolist() == ["read"]
+    assert made.kinds["spread"].isna().all(), "one draw has no spread"
+    close = best_width(dpviz.RunSpec("iris"), {"1": 1.0, "also 1": 1.0})
+    assert set(close.right) == {"1", "also 1"}

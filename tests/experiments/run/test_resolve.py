@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import assert_refused
 
 import dpviz
 from dpviz.experiments.sweeps.cell import Cell
@@ -43,13 +44,8 @@ def test_making_a_run_reads_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("values", "field"), NOT_THERE, ids=[f"{f}={next(iter(v.values()))!r}"[:30] for v, f in NOT_THERE])
 def test_what_does_not_fit_is_refused_with_field_cause_and_fix(values: dict, field: str) -> None:
     spec = dpviz.RunSpec(**values)
-    with pytest.raises(dpviz.InvalidInput) as caught:
-        dpviz.resolve(spec)
-    assert caught.value.field == field
-    assert caught.value.fix.endswith(".")
-    for use in (dpviz.run, dpviz.setup_for):
-        with pytest.raises(dpviz.InvalidInput):
-            use(spec)
+    for use in (dpviz.resolve, dpviz.run, dpviz.setup_for):
+        assert assert_refused(use, spec, field=field).fix.endswith(".")
 
 
 def test_all_problems_of_a_run_are_reported_at_once() -> None:
@@ -85,19 +81,16 @@ def test_delta_is_held_against_the_rows_that_gaps_leave(tmp_path: Path, monkeypa
     assert dpviz.resolve(dpviz.RunSpec("data/whole.csv", delta=1 / 801)).n_train == 800
     assert dpviz.resolve(dpviz.RunSpec("data/gaps.csv", delta=1 / 500)).n_train == 267
     for name, delta in (("whole", 1 / 500), ("gaps", 1 / 267)):
-        with pytest.raises(dpviz.InvalidInput, match="delta"):
-            dpviz.resolve(dpviz.RunSpec(f"data/{name}.csv", delta=delta))
+        assert_refused(dpviz.resolve, dpviz.RunSpec(f"data/{name}.csv", delta=delta), match="delta")
 
 
 def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:
     spec = dpviz.SweepSpec("nope", mechanisms=["output-gaussian"], epsilons=[1.0])
     assert "delta" not in spec.to_toml()
-    with pytest.raises(dpviz.InvalidInput, match="nope"):
-        dpviz.run_sweep(spec)
+    assert_refused(dpviz.run_sweep, spec, match="nope")
     mlp = dpviz.SweepSpec("teaching", model="mlp", mechanisms=["dp-gd", "output-gaussian"], epsilons=[1.0], seeds=1)
     ran: list[object] = []
-    with pytest.raises(dpviz.InvalidInput, match="not convex"):
-        dpviz.run_sweep(mlp, on_cell=ran.append)
+    assert_refused(dpviz.run_sweep, mlp, on_cell=ran.append, match="not convex")
     assert not ran
 
 

@@ -1,4 +1,4 @@
-"""Runs and sweeps: what they return, and the same numbers computed in another way."""
+"""Runs: what they return, the same numbers computed in another way, what is measured, and training step by step."""
 
 import math
 from dataclasses import replace
@@ -7,24 +7,33 @@ import numpy as np
 import pytest
 from sklearn import metrics as referee
 from sklearn.linear_model import LogisticRegression
-from support import Cancelled, cancel_after
+from support import Cancelled, assert_refused, cancel_after
 
 import dpviz
+from dpviz.common.random import spawn
+from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.trajectory import trajectory
+from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, get_mechanism
+from dpviz.models import Setting
 
 SPEC = dpviz.RunSpec(dataset="breast-cancer", mechanism="dp-gd", seeds=4, epsilon=2.0, params={"steps": 50, "step_size": 1.0})
 
 
-def test_metrics_are_those_of_the_released_models() -> None:
-    result = dpviz.run(SPEC)
-    split, data = result.setup.split, result.setup.dataset
+def test_numbers_are_those_of_the_released_models() -> None:
+    result, data = dpviz.run(SPEC), dpviz.load_dataset(SPEC.dataset, scaling="automatic")
+    split, base = data.split(0), result.setup.baselines
+    margins = data.y[split.train][:, None] * (data.X[split.train] @ result.theta.T)
+    objective = np.log1p(np.exp(-margins)).mean(axis=0) + dpviz.resolve(SPEC).lam / 2 * (result.theta**2).sum(axis=1)
+    np.testing.assert_allclose(result.objective, objective, rtol=1e-10)
+    np.testing.assert_allclose(result.instances["margin"], margins.mean(axis=1), rtol=1e-9)
     scores, y = result.theta @ data.X[split.test].T, data.y[split.test]
+    np.testing.assert_allclose(result.accuracy, (np.where(scores >= 0, 1, -1) == y).mean(axis=1))
+    np.testing.assert_allclose(result.metrics["accuracy"], result.accuracy, rtol=1e-14)
     assert result.metrics["roc_auc"].to_list() == pytest.approx([referee.roc_auc_score(y, s) for s in scores])
     chances = 1 / (1 + np.exp(-scores))
     assert result.metrics["brier"].to_list() == pytest.approx([referee.brier_score_loss(y, p) for p in chances])
-    np.testing.assert_allclose(result.metrics["accuracy"], result.accuracy, rtol=1e-14)
-    base = result.setup.baselines
     assert base.loc["non-private", "accuracy"] == pytest.approx(result.non_private.accuracy)
     assert base.loc["majority", "accuracy"] == pytest.approx(result.majority.accuracy)
     assert base.loc["majority", "balanced_accuracy"] == 0.5
@@ -42,19 +51,6 @@ def test_expected_balanced_accuracy_is_the_mean_over_many_draws() -> None:
     result = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=0.3, seeds=4000))
     drawn = result.metrics["balanced_accuracy"]
     assert abs(drawn.mean() - result.expected_balanced_accuracy) < 4 * drawn.std() / 4000**0.5
-
-
-def test_numbers_recomputed_from_the_released_parameters() -> None:
-    result = dpviz.run(SPEC)
-    ds = dpviz.load_dataset(SPEC.dataset, scaling="automatic")
-    split = ds.split(0)
-    x, y = ds.X[split.train], ds.y[split.train]
-    margins = y[:, None] * (x @ result.theta.T)
-    objective = np.log1p(np.exp(-margins)).mean(axis=0) + dpviz.resolve(SPEC).lam / 2 * (result.theta**2).sum(axis=1)
-    np.testing.assert_allclose(result.objective, objective, rtol=1e-10)
-    np.testing.assert_allclose(result.instances["margin"], margins.mean(axis=1), rtol=1e-9)
-    predicted = np.where(ds.X[split.test] @ result.theta.T >= 0, 1, -1)
-    np.testing.assert_allclose(result.accuracy, (predicted == ds.y[split.test][:, None]).mean(axis=0))
 
 
 def test_non_private_agrees_with_scikit_learn() -> None:
@@ -82,8 +78,7 @@ def test_progress_of_training_without_privacy_and_its_cancel() -> None:
 
 def test_divergence_is_an_error_that_says_what_to_do() -> None:
     spec = dpviz.RunSpec("iris", "svm", "dp-gd", lam=100.0, params={"step_size": 10.0, "steps": 2000})
-    with pytest.raises(dpviz.InvalidInput, match="step size"):
-        dpviz.run(spec)
+    assert_refused(dpviz.run, spec, match="step size")
 
 
 def test_majority_predicts_one_label_and_can_be_private() -> None:
@@ -95,3 +90,78 @@ def test_majority_predicts_one_label_and_can_be_private() -> None:
     )
     assert private.calibration.proved_budget == dpviz.Budget(1e-3)
     assert 0.3 < (private.accuracy == plain.accuracy[0]).mean() < 0.7  # the noise of scale 2,000 drowns the count
+
+
+RUN = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
+
+
+def training(epsilons: tuple[float, ...] = (0.5, 5.0), seeds: int = 3) -> Training:
+    problem = dpviz.setup_for(RUN).problem
+    mechanism = RUN.build()
+    calibrations = [mechanism.calibrate(problem.setting, dpviz.Budget(e, 1e-5)) for e in epsilons]
+    return Training(problem, calibrations, spawn(0, seeds), record=False)
+
+
+class Diverging(Mechanism):
+    """Output perturbation whose replica (0, 1) leaves the range of numbers."""
+
+    id = "diverging"
+    family = "output"
+
+    def calibrate(self, setting: Setting, budget: dpviz.Budget) -> Calibration:
+        return RUN.build().calibrate(setting, budget)
+
+    def fit(self, training: Training) -> Fit:
+        fit = RUN.build().fit(training)
+        theta = fit.theta.copy()
+        theta[0, 1, 0] = np.inf
+        return replace(fit, theta=theta)
+
+
+def test_what_is_measured_is_what_each_replica_gives() -> None:
+    trained, setup = train(RUN.build(), training()), dpviz.setup_for(RUN)
+    for rows, accuracy in ((setup.test, trained.accuracy(setup.test)), (setup.problem.rows, trained.train_accuracy)):
+        right = (rows.X @ trained.fit.theta.reshape(6, -1).T >= 0) == (rows.y > 0)[:, None]
+        np.testing.assert_allclose(accuracy, right.mean(axis=0).reshape(2, 3), rtol=1e-14)
+    np.testing.assert_allclose(trained.optimality_gap, trained.objective - setup.problem.optimal_value, rtol=0)
+    assert (trained.optimality_gap > 0).all()
+
+
+def test_divergence_is_refused_or_replaced_by_a_model_of_zeros() -> None:
+    assert_refused(train, Diverging(), training(), match="overflow")
+    trained = train(Diverging(), training(), keep_diverged=True)
+    assert trained.diverged.tolist() == [[False, True, False], [False] * 3]
+    assert np.isinf(trained.optimality_gap[0, 1])
+    assert np.isfinite(np.delete(trained.optimality_gap.ravel(), 1)).all()
+    rows = dpviz.setup_for(RUN).test
+    assert trained.accuracy(rows)[0, 1] == (rows.y > 0).mean()  # a score of 0 predicts +1
+
+
+def test_a_released_label_is_measured_as_a_constant_model() -> None:
+    setup = dpviz.setup_for(RUN)
+    mechanism = get_mechanism("majority")()
+    calibration = mechanism.calibrate(setup.problem.setting, dpviz.Budget(1.0, 1e-5))
+    trained = train(mechanism, Training(setup.problem, [calibration], spawn(0, 2), record=False))
+    assert trained.accuracy(setup.test)[0].tolist() == [setup.majority.accuracy] * 2
+    assert trained.train_accuracy[0].tolist() == [setup.majority.train_accuracy] * 2
+
+
+STEPS = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, epsilon=0.5, params={"steps": 12, "step_size": 1.0})
+
+
+def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
+    found = trajectory(STEPS, frames=6)
+    assert found.steps[0] == 0
+    assert found.steps[-1] == found.total == 12
+    assert len(found.steps) <= 6
+    made = dpviz.run(STEPS)
+    np.testing.assert_allclose(found.theta[-1], made.theta, rtol=1e-12)
+    np.testing.assert_allclose(found.accuracy[-1], made.accuracy)
+    np.testing.assert_allclose(found.objective[-1], made.objective, rtol=1e-12)
+    assert not found.theta[0].any()
+    for metric in ("roc-auc", "recall-at-precision=0.7"):
+        np.testing.assert_allclose(found.measured(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
+
+
+def test_methods_that_release_only_their_last_model_have_none() -> None:
+    assert trajectory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)) is None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support import assert_refused
 
 import dpviz
 from dpviz.auditing import runs as audited_runs
@@ -78,8 +79,7 @@ def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
     cal = protection.calibrate(mechanism, RANGED, WHOLE)
     assert cal.noise_scale == pytest.approx(alone.noise_scale, rel=1e-6)
     assert cal.noise_scale == 0 or cal.noise_scale > protection.calibrate(mechanism, SETTING, WHOLE).noise_scale
-    assert cal.budget == WHOLE
-    assert cal.method_budget.epsilon == pytest.approx(own.epsilon)
+    assert (cal.budget, cal.method_budget.epsilon) == (WHOLE, pytest.approx(own.epsilon))
     if alone.proved_budget == own:
         assert cal.proved_budget == WHOLE
     assert (cal.claimed_budget is None) == (alone.claimed_budget is None)
@@ -102,8 +102,6 @@ def test_the_event_holds_the_ranges_and_the_method(name: str) -> None:
     mechanism = list_mechanisms()[name]()
     cal, alone = protection.calibrate(mechanism, RANGED, WHOLE), protection.calibrate(mechanism, SETTING, left(mechanism))
     event, own = protection.released_event(mechanism, RANGED, cal), protection.released_event(mechanism, SETTING, alone)
-    assert event is not None
-    assert own is not None
     together = total_epsilon([event], WHOLE.delta)
     assert total_epsilon([own], WHOLE.delta) < together <= WHOLE.epsilon
     assert together == pytest.approx(WHOLE.epsilon, rel=1e-3)
@@ -178,8 +176,11 @@ def test_what_was_read_from_the_rows_is_found_instead() -> None:
 
 def test_rows_without_ranges_refuse() -> None:
     problems: list[InvalidInput] = []
-    with pytest.raises(InvalidInput, match="ranges: no column of 'teaching' becomes a feature by its range"):
-        dpviz.run(dpviz.RunSpec("teaching", ranges="private"))
+    assert_refused(
+        dpviz.run,
+        dpviz.RunSpec("teaching", ranges="private"),
+        match="ranges: no column of 'teaching' becomes a feature by its range",
+    )
     assert resolve(dpviz.RunSpec("teaching", ranges="private"), problems).spec.ranges == "declared"
     assert [problem.field for problem in problems] == ["ranges"]
 

@@ -1,4 +1,4 @@
-"""The run as a value: validation, key, URL."""
+"""The run as a value: validation, key, URL and its version."""
 
 import json
 import pickle
@@ -6,13 +6,19 @@ import subprocess
 import sys
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from support import assert_refused
+from support_pages import opened
 
 import dpviz
+from dpviz.experiments.run import links
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
+from dpviz.reporting import address
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({field: value}, field)
@@ -37,17 +43,11 @@ BAD += [({"mechanism": "dp-gd", "params": {name: value}}, name) for name, value 
 
 @pytest.mark.parametrize(("values", "field"), BAD, ids=[f"{f}={next(iter(v.values()))!r}"[:30] for v, f in BAD])
 def test_bad_values_are_refused_with_field_cause_and_fix(values: dict, field: str) -> None:
-    with pytest.raises(dpviz.InvalidInput) as caught:
-        dpviz.RunSpec(**values)
-    assert field in caught.value.field
-    assert caught.value.cause
-    assert caught.value.fix.endswith(".")
-    assert pickle.loads(pickle.dumps(caught.value)).field == caught.value.field
-
-
-def test_near_misses_are_named() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="Did you mean 'dp-gd'"):
-        dpviz.RunSpec(mechanism="dpgd")
+    caught = assert_refused(dpviz.RunSpec, **values)
+    assert field in caught.field
+    assert caught.cause
+    assert caught.fix.endswith(".")
+    assert pickle.loads(pickle.dumps(caught)).field == caught.field
 
 
 def test_spec_is_frozen_hashable_and_picklable() -> None:
@@ -58,8 +58,7 @@ def test_spec_is_frozen_hashable_and_picklable() -> None:
         spec.params["steps"] = 8  # type: ignore[index]
     assert pickle.loads(pickle.dumps(spec)) == spec == dpviz.RunSpec(**spec.to_dict())
     assert len({spec, replace(spec, params={"steps": 7}), replace(spec, params={"steps": 8})}) == 2
-    with pytest.raises(dpviz.InvalidInput, match="params: are knobs of one mechanism, and it is automatic"):
-        dpviz.RunSpec(params={"steps": 7})
+    assert_refused(dpviz.RunSpec, params={"steps": 7}, match="params: are knobs of one mechanism, and it is automatic")
 
 
 def test_key_is_canonical() -> None:
@@ -108,8 +107,7 @@ def test_default_spec_has_an_empty_url_and_foreign_keys_are_ignored() -> None:
     ],
 )
 def test_bad_urls_are_reported_and_the_rest_is_kept(query: str, field: str) -> None:
-    with pytest.raises(dpviz.InvalidInput):
-        dpviz.RunSpec.from_query(query)
+    assert_refused(dpviz.RunSpec.from_query, query)
     problems: list[dpviz.InvalidInput] = []
     spec = dpviz.RunSpec.from_query(query + "&seed=4", problems)
     assert [p.field for p in problems] == [field]
@@ -134,3 +132,27 @@ def test_every_budget_that_is_taken_can_be_counted_with(mechanism: str, epsilon:
         except dpviz.InvalidInput:
             continue
         assert np.isfinite(cal.noise_scale)
+
+
+RUN = {"dataset": "iris", "epsilon": "0.5"}
+
+
+def test_a_link_names_its_version_and_nothing_that_is_default() -> None:
+    spec = RunSpec.from_query(RUN)
+    assert dict(parse_qsl(address(spec)[1:])) == {**RUN, "v": str(links.VERSION)}
+    assert address(RunSpec()) == "/"
+    assert RunSpec.from_query(address(spec)) == RunSpec.from_query({**RUN, "v": str(links.VERSION)}) == spec
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "", "²", "01", "99999999999999"])
+def test_an_unknown_version_is_reported(text: str) -> None:
+    problems: list[dpviz.InvalidInput] = []
+    assert RunSpec.from_query({**RUN, "v": text}, problems) == RunSpec.from_query(RUN)
+    assert [one.field for one in problems] == ["v"]
+    assert_refused(RunSpec.from_query, {**RUN, "v": text}, match="not a version of links")
+
+
+def test_a_page_writes_the_version() -> None:
+    page = opened("One_model", epsilon="0.5")
+    assert page.query_params["v"] in (str(links.VERSION), [str(links.VERSION)])
+    assert any("not a version of links" in one.value for one in opened("One_model", v="7", epsilon="0.5").warning)

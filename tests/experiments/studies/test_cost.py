@@ -1,4 +1,4 @@
-"""The parts of a run's cost: they add up, and each has the cause that its name says."""
+"""The parts of a run's cost, models that are no better than the majority label, and trials of other settings."""
 
 from dataclasses import replace
 
@@ -9,7 +9,9 @@ from support import ONE_OF_EACH_FAMILY
 import dpviz
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import setup_for
-from dpviz.experiments.studies.cost import cost_in_metric, split_cost, train_without_noise, uncertainty
+from dpviz.experiments.studies.cost import Cost, cost_in_metric, split_cost, train_without_noise, uncertainty
+from dpviz.experiments.studies.majority_baseline import Cause, guessing, looks_no_better, majority_baseline, training_loss_note
+from dpviz.experiments.studies.trials import other_settings, trials
 from dpviz.experiments.sweeps import curves
 
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5)
@@ -109,3 +111,92 @@ def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
             for one in (None, result.noiseless_run)
         )
         np.testing.assert_allclose(of_noiseless.noiseless, cost.noiseless, atol=0.01)
+
+
+COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, majority=0.59)
+DESCENT = dpviz.RunSpec("breast-cancer", mechanism="dp-gd")
+
+
+@pytest.mark.parametrize(
+    ("cost", "cause"),
+    [
+        (COST, Cause.NOISE),
+        (replace(COST, noiseless=np.array([0.61])), Cause.TRAINING),
+        (replace(COST, non_private=0.59), Cause.REGULARISATION),
+        (replace(COST, non_private=0.62, floor_error=0.05), Cause.REGULARISATION),  # few test rows: no better that can be seen
+        (replace(COST, private=np.array([0.70, 0.72])), None),
+    ],
+)
+def test_the_cause_is_the_larger_part_of_the_cost(cost: Cost, cause: Cause | None) -> None:
+    found = majority_baseline(cost, DESCENT)
+    assert (None if found is None else found.cause) == cause
+    assert found is None or not found.worse
+
+
+def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
+    """At epsilon = 10 the local method gives breast-cancer's rows the larger class, and does so without any noise."""
+    spec = dpviz.RunSpec("breast-cancer", mechanism="ldp-duchi", epsilon=10.0, seeds=3)
+    result = dpviz.run(spec)
+    found = guessing(result, ["accuracy"], result.metrics, result.setup.baselines)["accuracy"]
+    assert found.cause is Cause.TRAINING
+    assert "p/(1 − p)" in found.fix
+    assert "p/(1 − p)" in " ".join(result.calibration.notes)
+    short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
+    for other in (replace(spec, params={"release": "gradient"}), replace(spec, params={"training": "plain"}), DESCENT):
+        assert "p/(1 − p)" not in str(training_loss_note(short, other, 1e-4))
+    assert "p/(1 − p)" in str(training_loss_note(short, spec, 1e-4))
+
+
+def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
+    short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
+    said = training_loss_note(short, DESCENT, 1e-4)
+    assert "12.0 points in accuracy" in said
+    assert "λ = 0.0001" in said
+    assert "steps set by hand" in str(training_loss_note(short, replace(DESCENT, params={"steps": 1}), 1e-4))
+    assert "own regularisation" in str(training_loss_note(short, replace(DESCENT, mechanism="cms-output"), 1e-4)), (
+        "a method without steps"
+    )
+    for cost in (replace(short, noiseless=np.array([0.82])), replace(short, private=np.array([0.60]))):
+        assert training_loss_note(cost, DESCENT, 1e-4) is None, "little, or less than the noise"
+
+
+def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_for() -> None:
+    bad = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="cms-output", epsilon=0.01, seed=4, seeds=3))
+    found = guessing(bad, ("accuracy", "balanced-accuracy", "roc-auc", "log-loss"), bad.metrics, bad.setup.baselines)
+    assert "accuracy" in found
+    assert not {"roc-auc", "log-loss"} & set(found), "the majority label has no value there, or less is better"
+    floor = bad.setup.baselines.at["majority", "balanced_accuracy"]
+    assert ("balanced-accuracy" in found) == (bad.expected("balanced-accuracy") <= floor + 0.0005)
+    good = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="dp-gd", epsilon=10.0, seeds=3))
+    for run, there in ((bad, True), (good, False)):
+        assert looks_no_better(run.spec, run.theta, "accuracy") == there
+        assert not looks_no_better(run.spec, run.theta, "roc-auc")
+    assert not guessing(good, ("accuracy", "balanced-accuracy", "f1"), good.metrics, good.setup.baselines)
+
+
+TRIED = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=0.5, seeds=4)
+
+
+def test_each_trial_changes_one_value_of_the_run() -> None:
+    for other, change in other_settings(TRIED):
+        mine, its = TRIED.to_dict(), other.to_dict()
+        changed = {name for name in mine if mine[name] != its[name]}
+        assert changed in ({"params"}, {"lam"})
+        assert change
+
+
+def test_gains_are_those_of_the_same_draws_and_the_best_comes_first() -> None:
+    found = trials(TRIED)
+    assert [trial.gain for trial in found] == sorted((trial.gain for trial in found), reverse=True)
+    base = dpviz.run(TRIED).accuracy
+    for trial in found:
+        better = dpviz.run(trial.spec).accuracy - base
+        assert trial.gain == float(better.mean())
+        assert trial.helps == (better.mean() > 2 * np.std(better, ddof=1) / 2)
+
+
+def test_a_larger_lambda_helps_where_noise_on_the_minimiser_is_large_and_nothing_helps_elsewhere() -> None:
+    noisy = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=10.0, lam=1e-3, seeds=10, row_scaling="unit")
+    assert [trial.spec.lam for trial in trials(noisy) if trial.helps] == [0.01]
+    short = dpviz.RunSpec("iris", mechanism="dp-gd", epsilon=0.5, lam=1e-3, seeds=10, row_scaling="unit")
+    assert not any(trial.helps for trial in trials(short))

@@ -1,4 +1,4 @@
-"""Groups of rows, refereed by fairlearn's MetricFrame."""
+"""Groups, scores and what groups pay, refereed by fairlearn and scikit-learn; releases at several budgets."""
 
 from dataclasses import replace
 
@@ -6,13 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import MetricFrame, false_positive_rate, true_positive_rate
+from sklearn import metrics as referee
 from sklearn.metrics import accuracy_score
+from support import assert_refused
 
 import dpviz
+from dpviz.dashboard.groups.cost_by_group import sentence
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.studies import cost_by_group as costs
+from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
 from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, by_group, group, report
 from dpviz.experiments.studies.releases import releases
+from dpviz.experiments.studies.scores import BINS, GRID, Scores, scores
 
 SPEC = dpviz.RunSpec("census-2000", mechanism="dp-gd", seeds=2)
 REFEREES = {"accuracy": accuracy_score, "recall": true_positive_rate, "false_positive_rate": false_positive_rate}
@@ -31,9 +37,9 @@ def cases(number: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
 
 def test_measures_of_groups_are_those_of_fairlearn() -> None:
     rows = {"accuracy": (-1, 1), "recall": (1,), "false_positive_rate": (-1,)}
-    for scores, y, index, groups in cases(6):
-        ours = by_group(scores, y, index, groups)
-        for r, row in enumerate(scores):
+    for values, y, index, groups in cases(6):
+        ours = by_group(values, y, index, groups)
+        for r, row in enumerate(values):
             called = np.where(row >= 0, 1, -1)
             frame = MetricFrame(metrics=REFEREES, y_true=y, y_pred=called, sensitive_features=index)
             for measure, theirs in frame.by_group.items():
@@ -93,8 +99,7 @@ def test_numbers_are_cut_where_asked_and_edges_belong_above() -> None:
     cut = group(data, Grouping("age", (10.0, 30.0)))
     assert cut.names == ("below 10", "10 to 30", "30 or more")
     assert np.bincount(cut.index).tolist() == [10, 20, 10]
-    assert cut.index[10] == 1
-    assert cut.index[30] == 2
+    assert (cut.index[10], cut.index[30]) == (1, 2)
     assert np.bincount(group(data, Grouping("age")).index).tolist() == [20, 20]  # quarters would have too few test rows
     assert np.bincount(group(data, Grouping("age"), 120).index).tolist() == [10, 10, 10, 10]
     assert group(data, Grouping("age", (-5.0, 10.0))).names == ("-5 to 10", "10 or more"), "empty groups are left out"
@@ -122,9 +127,7 @@ def test_few_numbers_are_values_gaps_are_a_group_and_rare_texts_go_together() ->
     ],
 )
 def test_impossible_groups_are_refused_in_words(grouping: Grouping, field: str) -> None:
-    with pytest.raises(dpviz.InvalidInput) as caught:
-        group(table(age=np.arange(40.0), text=["u", "v"] * 20), grouping)
-    assert caught.value.field == field
+    assert_refused(group, table(age=np.arange(40.0), text=["u", "v"] * 20), grouping, field=field)
 
 
 def test_a_released_label_has_no_score_and_the_same_accuracy_as_the_majority() -> None:
@@ -133,3 +136,153 @@ def test_a_released_label_has_no_score_and_the_same_accuracy_as_the_majority() -
     assert found.draws["mean_score"].isna().all()
     assert found.curves("accuracy").set_index("group")["mean"].to_dict() == pytest.approx(found.baseline("majority").to_dict())
     assert set(MEASURES) < set(found.draws)
+
+
+SCORED = dpviz.RunSpec("census-1000", mechanism="dp-gd", seeds=3, epsilon=0.5)
+
+
+@pytest.fixture(scope="module")
+def found() -> Scores:
+    return scores(SCORED, dpviz.run(SCORED).theta)
+
+
+def test_values_are_probabilities_of_the_released_models(found: Scores) -> None:
+    result = dpviz.run(SCORED)
+    raw = result.theta @ result.setup.dataset.X[result.setup.split.test].T
+    assert found.probabilities
+    np.testing.assert_allclose(found.values["private"], 1 / (1 + np.exp(-raw)))
+
+
+def test_curves_are_those_of_scikit_learn(found: Scores) -> None:
+    for model, values in found.values.items():
+        recalls, precisions = [], []
+        for row in values:
+            false, true, _ = referee.roc_curve(found.y, row, drop_intermediate=False)
+            recalls.append([true[false <= x + 1e-12].max() for x in GRID])
+            precision, recall, _ = referee.precision_recall_curve(found.y, row)
+            kept = precision[:-1][::-1], recall[:-1][::-1]  # highest threshold first, without the made-up last point
+            precisions.append([kept[0][np.argmax(kept[1] >= x - 1e-12)] for x in GRID])
+        for lines, table in ((recalls, found.roc()), (precisions, found.precision_recall())):
+            part = table[table["model"] == model]
+            np.testing.assert_allclose(part["mean"], np.mean(lines, axis=0))
+            np.testing.assert_allclose(part["low"], np.quantile(lines, 0.1, axis=0))
+
+
+def test_the_confusion_matrix_follows_the_threshold(found: Scores) -> None:
+    for threshold in (0.2, 0.5, 0.8, 1.1):
+        table = found.confusion(threshold)
+        for model, values in found.values.items():
+            each = [referee.confusion_matrix(found.y, np.where(row >= threshold, 1, -1), labels=[-1, 1]) for row in values]
+            (tn, fp), (fn, tp) = np.mean(each, axis=0)
+            row = table.loc[model]
+            names = ["true_negative", "false_positive", "false_negative", "true_positive"]
+            assert row[names].to_list() == pytest.approx([tn, fp, fn, tp])
+            assert row["recall"] == pytest.approx(tp / (tp + fn))
+    assert np.isnan(found.confusion(1.1).loc["non-private", "precision"])
+
+
+def test_reliability_is_calibration_in_equal_intervals(found: Scores) -> None:
+    values = found.values["non-private"][0]
+    part = found.reliability().query("model == 'non-private'")
+    observed, predicted = [], []
+    for k in range(BINS):
+        inside = np.minimum((values * BINS).astype(int), BINS - 1) == k
+        if inside.any():
+            observed.append((found.y[inside] > 0).mean())
+            predicted.append(values[inside].mean())
+    assert part["observed"].to_list() == pytest.approx(observed)
+    assert part["predicted"].to_list() == pytest.approx(predicted)
+    assert part["rows"].sum() == len(values)
+
+
+def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
+    assert found.distribution().groupby(["model", "label"])["share"].sum().to_list() == pytest.approx([1.0] * 4)
+    assert scores(SCORED, np.zeros((2, 27)), np.ones(2)) is None
+    hinge = dpviz.RunSpec("teaching", "svm", "output-gaussian", seeds=2)
+    made = scores(hinge, dpviz.run(hinge).theta)
+    assert made.usual == 0.0
+    assert made.reliability().empty
+
+
+COSTLY = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3, params={"clip_norm": 1.0})
+
+
+def test_every_column_is_what_the_released_models_say() -> None:
+    found = cost_by_group(COSTLY, Grouping("region"))
+    table = found.table.set_index("group")
+    result = dpviz.run(COSTLY)
+    data, train = result.setup.dataset, result.setup.split.train
+    group, y = data.frame["region"].astype(str).to_numpy()[train], data.y[train]
+    before = result.non_private.theta @ data.X[train].T >= 0
+    after = result.theta @ data.X[train].T >= 0
+    norms = dpviz.influence_of(result.setup.problem).newton_norm
+    columns = {
+        "non_private_right": before == (y > 0),
+        "private_right": (after == (y > 0)).mean(axis=0),
+        "changed": (after != before).mean(axis=0),
+        "influence": norms,
+        "individual_epsilon": result.individual.epsilon.mean(axis=0),
+    }
+    for name, values in columns.items():
+        expected = pd.Series(values, dtype=float).groupby(group).mean()
+        assert table[name].to_dict() == pytest.approx(expected.to_dict()), name
+    assert table["rows"].sum() == len(train)
+    assert table["share"].sum() == pytest.approx(1)
+    assert table["changed"].max() > 0.02, "noise changes predictions in this case"
+    np.testing.assert_allclose(table["lost"], table["non_private_right"] - table["private_right"])
+    assert table["times_noised"].isna().all(), "DP-GD puts no noise on rows"
+    assert (table["clipped"] == 0).all(), "no gradient is longer than the clip norm"
+    counts = table["rows"].to_numpy()
+    right = np.array([[(a == (y > 0))[group == name].mean() for name in table.index] for a in after])
+    np.testing.assert_allclose(found.lost, table["non_private_right"].to_numpy() - right)
+    difference = found.lost[:, counts.argmin()] - found.lost[:, counts.argmax()]
+    assert found.more == pytest.approx(difference.mean())
+    assert found.error == pytest.approx(difference.std(ddof=1) / 3**0.5)
+
+
+def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:
+    table = cost_by_group(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2), Grouping("kind")).table
+    assert (table["times_noised"] >= 0).all()
+    assert table["clipped"].isna().all(), "nothing is clipped by this method"
+
+
+def made(rows: tuple[int, int], right: tuple[float, float], lost: np.ndarray, clipped: tuple[float, float]) -> GroupCosts:
+    shares = tuple(count / sum(rows) for count in rows)
+    columns = {
+        "group": ("a", "b"),
+        "rows": rows,
+        "share": shares,
+        "non_private_right": right,
+        "lost": lost.mean(axis=0),
+        "clipped": clipped,
+    }
+    return GroupCosts(pd.DataFrame(columns), lost)
+
+
+def test_the_reasons_are_those_that_hold_and_noise_decides_nothing() -> None:
+    lost = np.array([[0.1, 0.02], [0.12, 0.01], [0.11, 0.03]])
+    found = made((100, 900), (0.6, 0.8), lost, (0.5, 0.2))
+    assert found.certain
+    assert found.more > 0
+    assert found.reasons == (costs.SMALL, HARD, CLIPPED)
+    assert made((500, 510), (0.8, 0.79), lost, (np.nan, np.nan)).reasons == ()
+    assert not made((100, 900), (0.6, 0.8), lost * [[1, 1], [-1, 1], [1, 1]], (0.5, 0.2)).certain
+    assert np.isnan(made((100, 900), (0.6, 0.8), lost[:1], (0.5, 0.2)).error)
+
+
+@pytest.mark.parametrize(("factor", "answer"), [(1, "Yes"), (-1, "No: “a” gains")])
+def test_the_answer_has_the_sign_of_the_difference(factor: int, answer: str) -> None:
+    lost = factor * np.array([[0.1, 0.02], [0.12, 0.01], [0.11, 0.03]])
+    assert answer in sentence(made((100, 900), (0.6, 0.8), lost, (0.5, 0.2)))
+
+
+RELEASED = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
+
+
+def test_releases_are_those_of_single_runs_and_are_kept() -> None:
+    made = releases(RELEASED, (3.0, 0.5))
+    assert [release.epsilon for release in made.at] == [0.5, 3.0]
+    single = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2, epsilon=0.5))
+    assert made.at[0].theta == pytest.approx(single.theta)
+    assert made.at[0].distribution.scale.shape == (1,)
+    assert releases(RELEASED, (0.5, 3.0)) is made

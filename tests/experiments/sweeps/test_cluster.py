@@ -11,13 +11,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support import LIMIT, until
+from support import LIMIT, assert_refused, until
 
 import dpviz
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.progress import ignore
-from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps import cluster
 from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems
@@ -108,8 +107,7 @@ def test_a_scheduler_that_dies(patient: list[int]) -> None:
 )
 def test_a_worker_that_cannot_be_used_is_named(patient: list[int], future: Future, cause: str) -> None:
     cluster.check_workers(Client([Future("finished", engine_version())], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match=cause):
-        cluster.check_workers(Client([future], {"w": 1}), "tcp://x:1")  # type: ignore[arg-type]
+    assert_refused(cluster.check_workers, Client([future], {"w": 1}), "tcp://x:1", match=cause)
 
 
 class Gone(Future):
