@@ -382,3 +382,12 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
     np.testing.assert_allclose(found.epsilon, gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
     assert shorter[0].record.gradient_energy is None
+
+
+def test_the_path_is_the_one_that_was_released() -> None:
+    problem = make_problem(n=30, d=3)
+    longer, cal, fit = fitted("dp-sgd", problem, sampling_rate=0.2, epochs=3.0)
+    path, shorter = fit.record.path, type(longer)(sampling_rate=0.2, epochs=2.0)
+    assert path.shape == (1, 2, 15, 3)
+    np.testing.assert_array_equal(path[0, :, 0], 0)
+    np.testing.assert_array_equal(path[0, :, 10], shorter.fit(Training(problem, [cal], spawn(0, 2))).theta[0])
