@@ -11,7 +11,7 @@ own = fields.Group(KEYS, lambda spec: (*attack.fields_of(spec), *one_training.fi
 left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"))
 with right:
-    ordinary = ordinary_rows.draw_choice(own)
+    ordinary = own["attacked"].draw()
 asked = None if ordinary else attack.controls(own)
 page.problems()
 if asked is None:

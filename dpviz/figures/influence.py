@@ -61,7 +61,8 @@ def training_map(
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    above, looks = _either(n, named, chosen), _looks(n, with_noise, used, theme)
+    groups = [group for group in (named, chosen) if group is not None]
+    above, looks = np.any([np.zeros(n, bool), *groups], axis=0), _looks(n, with_noise, used, theme)
     width = np.full(n, base)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
@@ -167,11 +168,6 @@ class _Rows:
             place: Trace = {"xanchor": side, "xshift": shift, "bgcolor": fade(self.theme.paper, 0.75)}
             notes.append(note(text, float(self.xy[at, 0]), float(self.xy[at, 1]), font=font, **place))
         return notes
-
-
-def _either(n: int, *groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """(n,) rows that are in one of the groups; None is an empty one."""
-    return np.any([np.zeros(n, bool), *(group for group in groups if group is not None)], axis=0)
 
 
 def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool, theme: Theme) -> Trace:

@@ -44,11 +44,6 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-def draw_choice(own: Group) -> bool:
-    """Draws the choice; whether ordinary rows are attacked."""
-    return bool(own["attacked"].draw())
-
-
 def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     """The whole view: the control, the answer in `answer`, the picture, and what explains it below."""
     shadows = int(own["shadows"].draw())

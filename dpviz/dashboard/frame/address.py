@@ -90,15 +90,11 @@ def set_widget(key: str, value: Any) -> None:
     at its minimum, and would send that as the reader's choice with the next click. So does one whose connection was cut in
     the middle of a run: it drops the controls that it did not get, after it has spoken of them.
     """
-    if key not in st.session_state or st.session_state[key] != value or not _spoken_of(key):
+    heard = key in st.session_state.get(_SENT, (key,)) and private.browser_knows(key)
+    if key not in st.session_state or st.session_state[key] != value or not heard:
         st.session_state[key] = value
     if _SENT in st.session_state and key not in st.session_state.get(_WIDGETS, {}):
         st.session_state[_SENT].add(key)
-
-
-def _spoken_of(key: str) -> bool:
-    """True where the browser has said something of a control, which it still has."""
-    return key in st.session_state.get(_SENT, (key,)) and private.browser_knows(key)
 
 
 def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -193,7 +189,7 @@ def complete(query: Mapping[str, str]) -> dict[str, str]:
 
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
     """
-    beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if not _of_run(key)}
+    beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
     run = resolve(RunSpec.from_query(query, []), []).request.to_query()
     return links.add_version(run | {key: value for key, value in beside.items() if value})
 
@@ -224,10 +220,6 @@ def page_keys() -> frozenset[str]:
     package = importlib.import_module("dpviz.dashboard")
     names = [info.name for info in pkgutil.iter_modules(package.__path__, "dpviz.dashboard.") if info.ispkg]
     return frozenset(key for name in names for key in getattr(importlib.import_module(name), "KEYS", ()))
-
-
-def _of_run(key: str) -> bool:
-    return key in FIELDS or "." in key
 
 
 def _known(key: str) -> bool:

@@ -49,7 +49,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
             words.percent(row.private_right),
             words.percent(row.changed),
             words.three(row.influence),
-            _clipped(row.clipped),
+            "not counted" if math.isnan(row.clipped) else words.percent(row.clipped),
             "not on rows" if math.isnan(row.times_noised) else words.times(row.times_noised),
             words.three(row.individual_epsilon),
         )
@@ -76,10 +76,6 @@ def _panels(table: pd.DataFrame) -> list[pictures.Panel]:
             pictures.Panel("gradients<br>clipped, %", shares, ["–" if math.isnan(v) else f"{100 * v:.1f}" for v in shares])
         )
     return made
-
-
-def _clipped(share: float) -> str:
-    return "not counted" if math.isnan(share) else words.percent(share)
 
 
 def _loses(points: float) -> str:

@@ -1,5 +1,7 @@
 """Explanations of one run, folded away below its picture: guarantee, numbers, attack, weights, gap, formulas."""
 
+from functools import partial
+
 import numpy as np
 
 from dpviz.dashboard.components import charts, folds, guarantee, panels, repeat, tables
@@ -73,28 +75,18 @@ def attacker(outcome: Outcome, theme: Theme) -> None:
 
 
 def numbers_and_pictures(outcome: Outcome, theme: Theme) -> None:
-    """The numbers, and both pictures of the parameters."""
+    """The numbers, and both pictures of the parameters where there is something to draw."""
     numbers(outcome)
-    weights(outcome, theme)
-    gap(outcome, theme)
-
-
-def weights(outcome: Outcome, theme: Theme) -> None:
-    """Weights without and with noise."""
-    panels.title("Weights without and with noise")
-    if why := pictures.without_weights(outcome):
-        panels.empty(why)
-    else:
-        charts.deferred_chart("weights", lambda: pictures.weights(outcome, theme), outcome.spec)
-
-
-def gap(outcome: Outcome, theme: Theme) -> None:
-    """The optimality gap of the private models."""
-    panels.title("Optimality gap")
-    if why := pictures.gap_reason(outcome):
-        panels.empty(why)
-    else:
-        charts.deferred_chart("gap", lambda: pictures.gap(outcome, outcome.cost, theme), outcome.spec)
+    weights, gap = partial(pictures.weights, outcome, theme), partial(pictures.gap, outcome, outcome.cost, theme)
+    for key, title, why, make in (
+        ("weights", "Weights without and with noise", pictures.without_weights(outcome), weights),
+        ("gap", "Optimality gap", pictures.gap_reason(outcome), gap),
+    ):
+        panels.title(title)
+        if why:
+            panels.empty(why)
+        else:
+            charts.deferred_chart(key, make, outcome.spec)
 
 
 def draw_sources(outcome: Outcome) -> None:

@@ -134,7 +134,11 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
         band += "; where a method's noise has a closed form the mean is exact over the noise" + (
             " and has no band" if view.choices.band == "mean" else ""
         )
-    claims = "; thin lines with open marks are claims without a proof" if _unproved(summary) else ""
+    claims = (
+        "; thin lines with open marks are claims without a proof"
+        if {*summary["status"]} & {Status.CLAIM.value, Status.NONE.value}
+        else ""
+    )
     band += ". A click on a point opens that run"
     text = f"{title(view.choices.show).capitalize()} from ε = {low:g} to {high:g}: {each}. {band}{claims}."
     if view.choices.show == "optimality_gap" and not get_model(view.spec.model).convex:
@@ -142,10 +146,6 @@ def _summary(view: running.View, lines: Sequence[figure.Curve]) -> str:
         if (summary[["mean", "low"]] < 0).any(axis=None):
             text += " What lies below 0 is drawn at the lower edge, for the axis is logarithmic."
     return text
-
-
-def _unproved(summary: pd.DataFrame) -> bool:
-    return bool(summary["status"].isin([Status.CLAIM.value, Status.NONE.value]).any())
 
 
 def _data(view: running.View) -> pd.DataFrame:
