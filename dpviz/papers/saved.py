@@ -1,7 +1,7 @@
 """Saved verdicts on all claims and on whole figures, in one file beside this module, which the page Claims shows.
 
 `dpviz list claims --save` tests all claims, `python -m benchmarks.figures` computes figures. Each writes its part of the
-file, which is committed. Verdicts on claims are of this very version where `Saved.current` is true.
+file, which is committed.
 """
 
 import json
@@ -72,11 +72,6 @@ class Saved:
     def release(self) -> str:
         """The release's number, without the hash of a checkout."""
         return self.version.partition("+")[0]
-
-    @property
-    def current(self) -> bool:
-        """True where the verdicts were computed by this version of the code."""
-        return self.version == version()
 
 
 @cache

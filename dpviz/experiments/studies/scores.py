@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
+from sklearn import metrics
 
 from dpviz.common.arrays import Floats
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps.curves import QUANTILES
 
-Curve = Callable[[Floats, Floats, float, float], Floats]
+Curve = Callable[[Floats, Floats], Floats]  # (values, labels) -> one number for each of `GRID`
 
 PRIVATE, NON_PRIVATE = "private", "non-private"
 GRID = np.linspace(0.0, 1.0, 101)  # of false-positive rates and recalls
@@ -74,7 +76,7 @@ class Scores:
     def _over_draws(self, curve: Curve) -> pd.DataFrame:
         parts = []
         for model, values in self.values.items():
-            lines = np.array([curve(*_counts(row, self.y)) for row in values])
+            lines = np.array([curve(row, self.y) for row in values])
             low, high = np.quantile(lines, QUANTILES, axis=0)
             parts.append(pd.DataFrame({"model": model, "x": GRID, "mean": lines.mean(axis=0), "low": low, "high": high}))
         return pd.concat(parts, ignore_index=True)
@@ -173,29 +175,16 @@ def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores
         NON_PRIVATE: np.ascontiguousarray(model.scores(setup.reference.optimum[None], setup.test).T),
     }
     if model.loss.probabilities:
-        scores_by_model = {name: _probability(values) for name, values in scores_by_model.items()}
+        scores_by_model = {name: expit(values) for name, values in scores_by_model.items()}
     return Scores(scores_by_model, y, model.loss.probabilities)
 
 
-def _probability(values: Floats) -> Floats:
-    small = np.exp(-np.abs(values))
-    return np.where(values >= 0, 1.0, small) / (1.0 + small)
+def _recalls(values: Floats, y: Floats) -> Floats:
+    false, recall, _ = metrics.roc_curve(y, values, drop_intermediate=False)
+    return np.asarray(recall[np.searchsorted(false, GRID + 1e-12, side="right") - 1])
 
 
-def _counts(values: Floats, y: Floats) -> tuple[Floats, Floats, float, float]:
-    """Hits and false alarms behind each threshold, highest first, and the numbers of positives and negatives."""
-    order = np.argsort(-values)
-    ranked, positive = values[order], y[order] > 0
-    end = np.append(ranked[1:] != ranked[:-1], True)
-    hits, false = np.cumsum(positive)[end].astype(float), np.cumsum(~positive)[end].astype(float)
-    return hits, false, hits[-1], false[-1]
-
-
-def _recalls(hits: Floats, false: Floats, total: float, others: float) -> Floats:
-    last = np.searchsorted(false / others, GRID + 1e-12, side="right")
-    return np.concatenate([[0.0], hits])[last] / total
-
-
-def _precisions(hits: Floats, false: Floats, total: float, others: float) -> Floats:
-    first = np.searchsorted(hits / total, GRID - 1e-12, side="left")
-    return np.asarray((hits / (hits + false))[first])
+def _precisions(values: Floats, y: Floats) -> Floats:
+    precision, recall, _ = metrics.precision_recall_curve(y, values)
+    rising = slice(-2, None, -1)  # without the last point, which is no threshold
+    return np.asarray(precision[rising][np.searchsorted(recall[rising], GRID - 1e-12, side="left")])
