@@ -296,12 +296,12 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
     """Remarks on this choice, and the words for missing values."""
     try:
         spec = spec_of(edited, declared, positive, above)
-        looked = _once(_LOOKED, table, spec, lambda: look(table.frame, spec))
+        gaps, remarks = _once(_LOOKED, table, spec, lambda: look(table.frame, spec))
     except InvalidInput:  # said when it is made
         return
-    for note in looked.notes:
+    for note in gaps:
         panels.note(note)
-    for remark in looked.remarks:
+    for remark in remarks:
         panels.warning(remark)
 
 

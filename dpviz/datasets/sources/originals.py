@@ -56,18 +56,8 @@ class Original:
     test: bool = False
 
 
-@dataclass(frozen=True)
-class Published:
-    """Published files as one table in the form of the download.
-
-    Attributes:
-        frame: the rows of all files, one file after the other.
-        test_rows: how many of them, at the end, are the publisher's test part; 0 where there is none.
-    """
-
-    frame: pd.DataFrame
-    test_rows: int
-
+#: the rows of all files, one file after the other, and how many at their end are the publisher's test part
+Published = tuple[pd.DataFrame, int]
 
 _FINISH = {"adult": _adult, "bank": _bank, "tumours": _tumours}
 _FILE = Path(__file__).with_suffix(".toml")
@@ -79,7 +69,7 @@ ORIGINALS = {
 }
 BANK_NAMES = ORIGINALS["openml-1461"].columns[:-1]
 
-_tables: Cache[Published] = Cache("published files", _CACHE_BYTES, lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
+_tables: Cache[Published] = Cache("published files", _CACHE_BYTES, lambda t: int(t[0].memory_usage(deep=True).sum()) + 1)
 
 
 def paths(file: str, listing: Mapping[str, folder.Entry] | None = None) -> tuple[Path, ...]:
@@ -103,7 +93,7 @@ def stamp(file: str) -> Hashable:
 
 
 def read(file: str) -> Published:
-    """The published files as one table.
+    """The published files as one table in the form of the download, and the number of rows of its test part, 0 without one.
 
     Raises:
         InvalidInput: they are not there, cannot be read, or hold something else.
@@ -119,7 +109,7 @@ def _read(file: str) -> Published:
         parts = [part.astype({c: object for c in part if isinstance(part[c].dtype, pd.CategoricalDtype)}) for part in parts]
     joined = pd.concat(parts, ignore_index=True)
     texts = {c: "category" for c in joined if not pd.api.types.is_numeric_dtype(joined[c])}
-    return Published(original.finish(joined.astype(texts)), test_rows)
+    return original.finish(joined.astype(texts)), test_rows
 
 
 def _part(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:

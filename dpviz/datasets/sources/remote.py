@@ -161,8 +161,7 @@ def load(name: str, intercept: bool) -> Dataset:
     remote = REMOTE[name]
     require(name)
     own = bool(originals.paths(remote.file))
-    published = originals.read(remote.file) if own else originals.Published(fetch.read(remote.file)[0], 0)
-    frame = published.frame
+    frame, test_rows = originals.read(remote.file) if own else (fetch.read(remote.file)[0], 0)
     messages = [remote.note] if remote.note else []
     if len(frame) != remote.file_rows:
         messages.append(f"This copy has {len(frame):,} rows, not {remote.file_rows:,}; it came {source_of(name)}.")
@@ -180,7 +179,7 @@ def load(name: str, intercept: bool) -> Dataset:
         intercept=intercept,
         limits=Limits(features=5_000),
         every_column=True,
-        test_rows=published.test_rows,
+        test_rows=test_rows,
         notes=tuple(messages),
         label_names=remote.label_names,
         description=remote.description,

@@ -136,16 +136,8 @@ def label_of(spec: TableSpec, names: Sequence[str], guessed: str = "") -> Label:
     return Label(spec.target, names[1], names[0], tuple(guesses), guessed)
 
 
-@dataclass(frozen=True)
-class Looked:
-    """Findings about a table before it becomes a dataset: words that are gaps, and remarks, one sentence each."""
-
-    notes: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-def look(frame: pd.DataFrame, spec: TableSpec) -> Looked:
-    """Remarks on a table and a spec, without encoding the rows.
+def look(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], tuple[str, ...]]:
+    """(words that are gaps, remarks) on a table and a spec without encoding the rows, one sentence each.
 
     Raises:
         InvalidInput: as `prepare`, for the label, the columns and the gaps.
@@ -155,7 +147,7 @@ def look(frame: pd.DataFrame, spec: TableSpec) -> Looked:
     features, _ = features_of(frame, spec, False)
     used, kept = _without_gaps(frame[[*features, spec.target]], spec.target, spec, [], [])
     y, names = positives(used[spec.target], spec.target, spec.positive, spec.above, [])
-    return Looked(tuple(notes), remarks(frame, kept, used, y, names, spec))
+    return notes, remarks(frame, kept, used, y, names, spec)
 
 
 def _repeats(used: pd.DataFrame) -> list[str]:

@@ -13,7 +13,6 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import calibration_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import PublicSteps, Training
-from dpviz.models.problem import accuracy
 
 MOST_FRAMES = 40
 
@@ -27,16 +26,12 @@ class Trajectory:
         steps: (K,) numbers of steps, rising, from 0 to `total`.
         total: T, the steps of the whole run.
         theta: (K, S, m) iterates.
-        accuracy: (K, S) test accuracies in [0, 1].
-        objective: (K, S) training objectives.
     """
 
     spec: RunSpec
     steps: NDArray[np.intp]
     total: int
     theta: Floats
-    accuracy: Floats
-    objective: Floats
 
     def measured(self, metric: str) -> Floats:
         """(K, S) values of a metric (an id of `get_metric`) on the test rows; NaN where it has none."""
@@ -53,20 +48,15 @@ def trajectory(spec: RunSpec, frames: int = MOST_FRAMES) -> Trajectory | None:
     Args:
         frames: at most so many iterates, the start and the end among them; at least 2.
     """
-    mechanism, shared = spec.build(), setup_for(spec)
-    problem = shared.problem
+    mechanism, problem = spec.build(), setup_for(spec).problem
     if not isinstance(mechanism, PublicSteps):
         return None
     total, calibration = mechanism.step_count(problem.setting), calibration_of(spec)
     steps = np.unique(np.r_[0, np.geomspace(1, total, frames - 1).round().astype(int)])
     start = problem.model.initial(problem.m, spawn(spec.seed, spec.seeds))
     theta: list[Floats] = [np.array(np.broadcast_to(start, (spec.seeds, problem.m)))]
-    right = [accuracy(problem.model, theta[0], shared.test)]
-    objective = [problem.measure(theta[0])[0]]
     for k in steps[1:]:
         stopped = mechanism.stopped_after(int(k))
-        made = train(stopped, Training(problem, [calibration], spawn(spec.seed, spec.seeds), record=False))
-        theta.append(made.fit.theta[0])
-        right.append(made.accuracy(shared.test)[0])
-        objective.append(made.objective[0])
-    return Trajectory(resolve(spec).spec, steps, total, np.stack(theta), np.stack(right), np.stack(objective))
+        training = Training(problem, [calibration], spawn(spec.seed, spec.seeds), record=False)
+        theta.append(train(stopped, training).fit.theta[0])
+    return Trajectory(resolve(spec).spec, steps, total, np.stack(theta))

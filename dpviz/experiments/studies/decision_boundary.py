@@ -52,14 +52,12 @@ class Plane:
     Attributes:
         dataset, view: what is drawn.
         axes: (nx,) and (ny,) grid coordinates.
-        straight: whether decision lines are straight.
         model: whose scores are drawn.
     """
 
     dataset: Dataset
     view: View
     axes: tuple[Floats, Floats]
-    straight: bool
     model: str
 
     @property
@@ -112,7 +110,7 @@ def plane_of(spec: RunSpec, models: int, parameters: int) -> Plane:
     straight = not view.exact or parameters == len(dataset.feature_names)
     count = 2 if straight else max(43, min(161, int((_MOST / max(models, 1)) ** 0.5)))
     x, y = (np.linspace(ends[0], ends[1], count) for ends in view.limits)
-    return Plane(dataset, view, (x, y), straight, spec.model)
+    return Plane(dataset, view, (x, y), spec.model)
 
 
 def _view(dataset: Dataset, train: NDArray[np.intp]) -> View:

@@ -20,9 +20,8 @@ QUANTITIES = {"accuracy": True, "train_accuracy": True, "optimality_gap": False,
 #: what a band means
 BANDS = ("draws", "mean")
 QUANTILES = (0.1, 0.9)
-CONFIDENCE = 0.95
 RESAMPLES = 999
-#: resamples of an interval of a budget, each of which is a curve; and its ends
+#: resamples of an interval of a budget, each of which is a curve; ends of every interval
 _READ_OFF, _TAILS = 199, (0.025, 0.975)
 
 
@@ -104,8 +103,8 @@ def closed_form(part: pd.DataFrame, quantity: str) -> float | None:
     return float(part[column].mean())
 
 
-def bootstrap(values: ArrayLike, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Percentile bootstrap interval of a mean (Efron 1979), with a fixed stream so that a picture repeats.
+def bootstrap(values: ArrayLike) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of a mean (Efron 1979), with a fixed stream so that a picture repeats.
 
     Args:
         values: (S,) draws; one alone gives an interval of no width.
@@ -116,8 +115,7 @@ def bootstrap(values: ArrayLike, *, confidence: float = CONFIDENCE) -> tuple[flo
     """
     x = np.asarray(values, float)
     picks = np.random.default_rng(0).integers(len(x), size=(RESAMPLES, len(x)))
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(x[picks].mean(axis=1), (tail, 1 - tail))
+    low, high = np.quantile(x[picks].mean(axis=1), _TAILS)
     return float(low), float(high)
 
 

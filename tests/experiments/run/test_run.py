@@ -156,10 +156,8 @@ def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
     assert len(found.steps) <= 6
     made = dpviz.run(STEPS)
     np.testing.assert_allclose(found.theta[-1], made.theta, rtol=1e-12)
-    np.testing.assert_allclose(found.accuracy[-1], made.accuracy)
-    np.testing.assert_allclose(found.objective[-1], made.objective, rtol=1e-12)
     assert not found.theta[0].any()
-    for metric in ("roc-auc", "recall-at-precision=0.7"):
+    for metric in ("accuracy", "roc-auc", "recall-at-precision=0.7"):
         np.testing.assert_allclose(found.measured(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
 
 
