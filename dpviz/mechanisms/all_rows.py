@@ -136,12 +136,18 @@ class AllRows:
         """True where threads share the rows."""
         return _parts_of(problem, replicas) > 1
 
-    def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None) -> Floats:
+    def gradient(
+        self, theta: Floats, clip_norm: float, rule: Rule | None = None, weights: NDArray[Any] | None = None
+    ) -> Floats:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
-        at, parts = theta.astype(self._precision, copy=False), [rows for _, rows in self._parts]
-        rules = [rule_of_part(rule, first) for first, _ in self._parts]
-        work = lambda k: self._model.sum_gradient(at, parts[k], clip_norm=clip_norm, rule=rules[k])  # noqa: E731
-        return parallel_sum(self.team.each, work, len(parts))
+        at = theta.astype(self._precision, copy=False)
+
+        def part(k: int) -> Floats:
+            first, rows = self._parts[k]
+            own = None if weights is None else weights[first : first + len(rows)]
+            return self._model.sum_gradient(at, rows, clip_norm=clip_norm, weights=own, rule=rule_of_part(rule, first))
+
+        return parallel_sum(self.team.each, part, len(self._parts))
 
     def noisy_gradients(self, noise: Noise, scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
@@ -58,6 +59,8 @@ class Training:
         monitor: receives progress; raises to cancel.
         problems: E problems that differ in their regularisation, for methods that train these together
             (`Mechanism.joins_lams`); empty where all budgets have that of `problem`.
+        members: (n, S) rows that the replicas of each stream are trained on, `problem.public_n` of them, for methods that train
+            these together (`Mechanism.joins_members`); None for all rows.
     """
 
     problem: Problem
@@ -66,6 +69,7 @@ class Training:
     record: bool = True
     monitor: Monitor = ignore
     problems: Sequence[Problem] = ()
+    members: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "calibrations", [calibration.for_row() for calibration in self.calibrations])
@@ -117,6 +121,7 @@ class Mechanism(ABC):
         published_form: knobs that choose the publication's own calibration, where that is not the default.
         open_constant: the knob that stands for a constant which the publication leaves open; "" where there is none.
         joins_lams: whether it trains budgets of different regularisation together (`Training.problems`).
+        joins_members: whether it trains replicas on different rows together (`Training.members`), without a record.
         weighted: whether it is derived for losses with weights in [0, 1] (`Rows.weights`).
         automatic_from: the least n epsilon/sqrt(d) from which "automatic" means this method (`registry.automatic_mechanism`).
         releases_label: whether one label for all rows is released in the place of a model.
@@ -139,6 +144,7 @@ class Mechanism(ABC):
     published_form: ClassVar[Mapping[str, Any]] = {}
     open_constant: ClassVar[str] = ""
     joins_lams: ClassVar[bool] = False
+    joins_members: ClassVar[bool] = False
     weighted: ClassVar[bool] = False
     automatic_from: ClassVar[float] = math.inf
     releases_label: ClassVar[bool] = False

@@ -152,10 +152,11 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
     """Adds the sum over all rows to `total`."""
 
     @_kernel
-    def kernel(rows, blocks, theta, norms, clip_norm, one, loss, slopes, total):  # type: ignore[no-untyped-def]
+    def kernel(rows, blocks, theta, norms, clip_norm, one, loss, weights, first, slopes, total):  # type: ignore[no-untyped-def]
         """
         Args:
             rows, blocks: as of `entries`.
+            weights: (n, k) of rows, of which replica r has column first + r; those beyond have the weight 1.
             theta, total: (d, W); `total` in double precision.
             norms: (n,) of the rows.
             one, loss: 1 and the loss's constants in the precision of the rows.
@@ -171,6 +172,8 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
                 most, out = clip_norm / norms[i], slopes[i - start]
                 for r in range(W):
                     out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
+                for r in range(min(W, weights.shape[1] - first)):
+                    out[r] *= weights[i, first + r]
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:

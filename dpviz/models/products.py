@@ -190,7 +190,7 @@ class Products:
 
 
 class SparseProducts(Products):
-    """Sums by kernels. Weights, rules, single rows of others and whatever else kernels do not know are done by dense blocks."""
+    """Sums by kernels. Rules, single rows of others and whatever else kernels do not know are done by dense blocks."""
 
     precision: Any
 
@@ -206,14 +206,17 @@ class SparseProducts(Products):
     def gradient(
         self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
     ) -> Floats:
-        if weights is not None or rule is not None:
+        if rule is not None:
             return super().gradient(theta, loss, clip_norm, weights, rule)
         out, table, one = np.empty(theta.shape), (self._entries, self._blocks), self.precision(1)
+        shape = len(self.rows), 0 if weights is None else len(theta)
+        own = np.ascontiguousarray(np.broadcast_to(True if weights is None else weights, shape))
         for part, width in self._parts(len(theta)):
             columns, total = self._columns(theta[part], width), np.zeros((self._d, width))
             kernel = self._kernels.compiled(self._kernels.gradient, width, loss.slope_at)
             slopes = np.empty((self._kernels.ROWS, width), self.precision)
-            kernel(*table, columns, self._norms, self.precision(clip_norm), one, self._constants(loss), slopes, total)
+            clip, constants = self.precision(clip_norm), self._constants(loss)
+            kernel(*table, columns, self._norms, clip, one, constants, own, part.start, slopes, total)
             out[part] = total.T[: len(out[part])]
         return out
 

@@ -42,12 +42,12 @@ def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.f
 def test_weights_and_rules_of_any_kind_are_applied(kind: type[np.floating], error: float) -> None:
     rows, dense = pair()
     rng = np.random.default_rng(0)
-    theta, weights = 3 * rng.standard_normal((4, D)), rng.random((N, 4))
+    theta, weights = 3 * rng.standard_normal((20, D)), rng.random((N, 20))
 
     def rule(block: slice, norms: np.ndarray) -> np.ndarray:
         return (norms < 0.2).astype(norms.dtype)
 
-    for more in ({"rule": rule}, {"weights": weights.astype(kind)}):
+    for more in ({"rule": rule}, {"weights": weights.astype(kind)}, {"weights": weights < 0.5}, {"weights": weights[:, :1]}):
         found, expected = (
             get_model("logistic").sum_gradient(theta.astype(kind), r, clip_norm=0.25, **more) for r in (rows, dense)
         )

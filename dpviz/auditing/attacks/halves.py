@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpviz.common import threads
 from dpviz.common.arrays import Floats
 from dpviz.common.files import FileStore
-from dpviz.common.progress import Monitor, ignore
+from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.validate import InvalidInput
 from dpviz.common.version import engine_version
 from dpviz.datasets.catalogue import is_in_memory
@@ -58,7 +58,7 @@ class KeptModels(FileStore):
             self.write(key, models.astype("<f8").tobytes())
 
 
-BLOCK = 16  # models that are kept in one file
+BLOCK = 112  # models that are kept in one file, and trained together where the mechanism can: a kernel has this width
 SHADOW, TARGET = "shadow", "target"
 _ROLES = (SHADOW, TARGET)
 _KEY = 6  # of the streams of random halves among those of a seed
@@ -108,10 +108,14 @@ class Halves:
 
     def member(self, role: str, count: int, positions: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(count, len(positions)) which of the rows at some positions each of the first models of a role is trained on."""
-        found = np.zeros((count, self.problem.n), bool)
-        for k in range(count):
-            found[k, self.members(role, k)] = True
-        return found[:, positions]
+        return self.masks(role, range(count))[:, positions]
+
+    def masks(self, role: str, models: Sequence[int]) -> NDArray[np.bool_]:
+        """(k, n) which rows some models of a role are trained on."""
+        found = np.zeros((len(models), self.problem.n), bool)
+        for mask, k in zip(found, models, strict=True):
+            mask[self.members(role, k)] = True
+        return found
 
     def half(self, role: str, k: int) -> Problem:
         """The training problem of model k of a role."""
@@ -127,10 +131,19 @@ class Halves:
         """The calibration of the run's budget for half of the rows."""
         return protection.calibrate(self.mechanism, self.setting, resolve(self.spec).budget)
 
-    def train(self, role: str, k: int, monitor: Monitor = ignore) -> Floats:
-        """(m,) released parameters of model k of a role; a model of zeros where training diverged."""
-        given = Training(self.half(role, k), [self.calibration], [self._stream(role, k, 1)], record=False, monitor=monitor)
-        theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0, 0]
+    def train(self, role: str, models: Sequence[int], monitor: Monitor = ignore) -> Floats:
+        """(k, m) released parameters of models of a role; zeros where training diverged.
+
+        All rows with weights 0 and 1, over the public number of rows of a half, have the gradients of the halves.
+        """
+        if len(models) > 1 and not (self.mechanism.joins_members and self.setting.linear):
+            return np.concatenate([self.train(role, [k], inside) for k, inside in track(monitor, models)])
+        problem, members = self.half(role, models[0]), None
+        if len(models) > 1:
+            problem, members = replace(self.problem, public_n=self.size), self.masks(role, models).T
+        streams = [self._stream(role, k, 1) for k in models]
+        given = Training(problem, [self.calibration], streams, record=False, monitor=monitor, members=members)
+        theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0]
         return theta
 
     def _stream(self, role: str, k: int, purpose: int) -> np.random.SeedSequence:
@@ -162,9 +175,7 @@ def train_models(
         kept = store.get(key, here, shape) if store else None
         if kept is not None:
             return kept
-        models = np.empty(shape)
-        for i, k in enumerate(block):
-            models[i] = halves.train(role, k, lambda share, i=i: tick((i + share) / len(block)))
+        models = halves.train(role, block, tick)
         if store:
             store.put(key, here, models)
         return models

@@ -45,6 +45,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     label = "DP-GD"
     automatic_from = 0.0
     weighted = True
+    joins_members = True
     citation = "Wang, Ye, Xu, NIPS 2017, section 6 (Theorem 6.2); exact composition: Balle, Wang, ICML 2018"
     noise_enters = "Every full-batch gradient: each step adds one Gaussian draw to the mean gradient of all rows."
     guarantee = "(ε, δ)-DP, proved: T Gaussian releases compose exactly to one, and every iterate may be published."
@@ -146,7 +147,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
     @staticmethod
     def _alike(training: Training) -> bool:
         """True where all seeds train the same model: there is no noise, each step uses all rows, and all start at one point."""
-        if training.record or training.scales.any():
+        if training.record or training.members is not None or training.scales.any():
             return False
         return not np.ptp(training.problem.model.initial(training.problem.m, training.streams), axis=0).any()
 
@@ -171,11 +172,12 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
             energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
+        own = None if training.members is None else np.tile(training.members[:, part], e)
         with AllRows(problem, e * s) as rows:
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta, clip, keep if record else None)
+                total = rows.gradient(theta, clip, keep if record else None, own)
                 theta -= step_sizes * (total / n + sigma * draw + problem.lam * theta)  # Wang, Ye, Xu 2017, section 6
         shares = clips.share(np.full((e * s, n), float(steps))) if record else np.zeros((e * s, 0), np.float32)
         if problem.rows.weights is not None:

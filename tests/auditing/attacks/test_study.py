@@ -19,6 +19,9 @@ from dpviz.common import version
 from dpviz.common.version import content_hash
 from dpviz.datasets.sources.uploads import PREFIX
 from dpviz.experiments.run.setup import setup_for
+from dpviz.mechanisms import Training
+from dpviz.models import Rows
+from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Neighbouring
 
@@ -152,6 +155,26 @@ def test_a_model_of_a_half_is_what_the_mechanism_trains_on_those_rows() -> None:
     assert private.calibration.noise_scale == pytest.approx(
         2 * HALVED.build().calibrate(setup_for(HALVED).problem.setting, dpviz.resolve(HALVED).budget).noise_scale
     )
+
+
+@pytest.mark.parametrize("weights", [None, (0.5, 1.0)], ids=["plain", "class weights"])
+def test_models_trained_together_are_those_of_their_own_halves(weights: tuple[float, float] | None) -> None:
+    """Equal to rounding; another model's half, or the number of all rows in the divisors, is far from that."""
+    halves = Halves.make(HALVED)
+    rows = halves.problem.rows
+    halves = replace(halves, problem=replace(halves.problem, rows=Rows(rows.X, rows.y, class_weights=weights)))
+    alone = np.concatenate([halves.train(SHADOW, [k]) for k in range(3)])
+    assert np.abs(halves.train(SHADOW, range(3)) - alone).max() < 1e-12
+    masks = halves.masks(SHADOW, range(3)).T
+
+    def trained(problem: Problem, members: np.ndarray) -> np.ndarray:
+        streams = [halves._stream(SHADOW, k, 1) for k in range(3)]
+        return halves.mechanism.fit(Training(problem, [halves.calibration], streams, record=False, members=members)).theta[0]
+
+    of_half = replace(halves.problem, public_n=halves.size)
+    assert np.abs(trained(of_half, masks) - alone).max() < 1e-12
+    assert np.abs(trained(of_half, masks[:, [1, 2, 0]]) - alone).max(axis=1).min() > 1e-3
+    assert np.abs(trained(halves.problem, masks) - alone).max(axis=1).min() > 1e-3
 
 
 def test_more_models_begin_with_those_that_are_there(tmp_path: Path, store: KeptModels) -> None:
