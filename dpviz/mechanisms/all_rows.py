@@ -136,9 +136,7 @@ class AllRows:
         """True where threads share the rows."""
         return _parts_of(problem, replicas) > 1
 
-    def gradient(
-        self, theta: Floats, clip_norm: float, rule: Rule | None = None, weights: NDArray[Any] | None = None
-    ) -> Floats:
+    def gradient(self, theta: Floats, clip_norm: float, rule: Rule | None = None, weights: NDArray[Any] | None = None) -> Floats:
         """`Model.sum_gradient` of all rows in their `precision`. The rule is called by several threads, with other rows each."""
         at = theta.astype(self._precision, copy=False)
 

@@ -104,7 +104,7 @@ class Halves:
 
     def members(self, role: str, k: int) -> NDArray[np.intp]:
         """(size,) ascending positions of the rows that model k of a role is trained on: uniform among all halves."""
-        return np.sort(np.random.default_rng(self._stream(role, k, 0)).permutation(self.problem.n)[: self.size])
+        return np.flatnonzero(self.masks(role, [k])[0])
 
     def member(self, role: str, count: int, positions: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(count, len(positions)) which of the rows at some positions each of the first models of a role is trained on."""
@@ -114,7 +114,7 @@ class Halves:
         """(k, n) which rows some models of a role are trained on."""
         found = np.zeros((len(models), self.problem.n), bool)
         for mask, k in zip(found, models, strict=True):
-            mask[self.members(role, k)] = True
+            mask[np.random.default_rng(self._stream(role, k, 0)).permutation(self.problem.n)[: self.size]] = True
         return found
 
     def half(self, role: str, k: int) -> Problem:
@@ -138,9 +138,10 @@ class Halves:
         """
         if len(models) > 1 and not (self.mechanism.joins_members and self.setting.linear):
             return np.concatenate([self.train(role, [k], inside) for k, inside in track(monitor, models)])
-        problem, members = self.half(role, models[0]), None
         if len(models) > 1:
             problem, members = replace(self.problem, public_n=self.size), self.masks(role, models).T
+        else:
+            problem, members = self.half(role, models[0]), None
         streams = [self._stream(role, k, 1) for k in models]
         given = Training(problem, [self.calibration], streams, record=False, monitor=monitor, members=members)
         theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0]

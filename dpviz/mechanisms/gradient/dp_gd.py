@@ -172,7 +172,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
             energy[:, block] += np.square(norms, out=norms)
             return np.ones(1)
 
-        own = None if training.members is None else np.tile(training.members[:, part], e)
+        own = None if training.members is None else np.ascontiguousarray(np.tile(training.members[:, part], e))
         with AllRows(problem, e * s) as rows:
             for t in range(steps):
                 tick(t / steps)
