@@ -49,10 +49,9 @@ class Batch:
             shared: whether to take the first replica's Hessian for all of them.
         """
         rows = self.sample if rows is None else rows
-        weights = self.weights(index[:1] if shared else index, rows)
         self.rho[:, index] = 0.0
         if shared:
-            data = _weighted(rows, weights[:, 0])
+            data = _weighted(rows, self.weights(index[:1], rows)[:, 0])
             inverses = {lam: _inverse(data, lam) for lam in set(self.lam[index].tolist())}
             for r in index:
                 self.inverse[r] = inverses[float(self.lam[r])]
@@ -60,7 +59,7 @@ class Batch:
 
         def renew(k: int) -> None:
             r = index[k]
-            self.inverse[r] = _inverse(_weighted(rows, weights[:, k]), float(self.lam[r]))
+            self.inverse[r] = _inverse(_weighted(rows, self.weights(index[k : k + 1], rows)[:, 0]), float(self.lam[r]))
 
         list(self.each(renew, range(len(index))))
 

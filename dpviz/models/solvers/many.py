@@ -89,7 +89,9 @@ def _solve(batch: Batch, rows: Rows, sample: Rows | None, tolerance: float, stri
     if sample is not None:
         batch.descend(sample, np.float32, coarse, tick, max_steps=40, renew_above=1.0)
         batch.precondition(batch.share(rows.signed32))
-        batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
+        left = batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
+        batch.sample = rows.signed32  # at a small λ rare values decide, which the sample lacks
+        batch.precondition(left)
     left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=sample is not None)
     for r in left:
         tick(np.full(1, tolerance))
