@@ -85,7 +85,7 @@ def test_a_record_and_its_opposite_stay_within_the_budget(name: str, params: dic
     for step in steps_of(found[1]):
         if step.sampling == "poisson" and isinstance(step.event, Gaussian):
             sampled = Repeated(Sampled(step.event, step.rate), step.count)
-            pair = Method("pld", Neighbouring.REPLACE_ONE, "opposite")
+            pair = Method("pld", Neighbouring.REPLACE_ONE)
             assert account.epsilon(sampled, pair, 1e-5) <= epsilon, "of this kind of release alone"
 
 

@@ -18,7 +18,6 @@ from dpviz.privacy.accounting.mixture import (
     mixture_rdp_epsilon,
     mixture_rdp_sigma,
     mixture_sigma,
-    rdp_to_epsilon,
 )
 from dpviz.privacy.budget import Budget
 
@@ -75,13 +74,13 @@ def test_delta_is_an_upper_bound_for_a_mixture_that_hides_its_component() -> Non
 
 def test_renyi_divergence_and_conversion_agree_with_dp_accounting() -> None:
     orders = np.array([1.5, 2.0, 4.0, 8.0, 20.0, 64.0])
-    rdp = mixture_rdp(orders, SPREAD, WEIGHTS, 1.5)
+    curve = mixture_rdp(orders, SPREAD, WEIGHTS, 1.5)
     direct = [math.log((WEIGHTS * np.exp(a * (a - 1) * SPREAD**2 / (2 * 1.5**2))).sum()) / (a - 1) for a in orders[:4]]
-    np.testing.assert_allclose(rdp[:4], direct, rtol=1e-12)
+    np.testing.assert_allclose(curve[:4], direct, rtol=1e-12)
     single = mixture_rdp(orders, np.array([1.0]), np.array([1.0]), 3.0)
     np.testing.assert_allclose(single, orders / 18, rtol=1e-12)
     theirs, _ = rdp_privacy_accountant.compute_epsilon(orders, single, 1e-5)
-    assert rdp_to_epsilon(orders, single, 1e-5, "improved").min() == pytest.approx(theirs, rel=1e-9)
+    assert rdp.convert(single, orders, 1e-5, "improved").min() == pytest.approx(theirs, rel=1e-9)
     # a finer search over orders can only find less
     assert mixture_rdp_epsilon(1e-5, np.array([1.0]), np.array([1.0]), 3.0, "improved")[0] <= theirs
 
@@ -93,10 +92,10 @@ def test_sensitivities_that_are_many_powers_of_ten_apart(conversion: str) -> Non
     sigma = mixture_rdp_sigma(budget, sens, weights, conversion)
     orders = 1 + np.geomspace(1, 1e6, 200_001)
     curve = logsumexp((orders * (orders - 1))[:, None] * (sens / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
-    reached = rdp_to_epsilon(orders, curve, budget.delta, conversion).min()
+    reached = rdp.convert(curve, orders, budget.delta, conversion).min()
     assert reached == pytest.approx(budget.epsilon, rel=1e-6)
     worse = logsumexp((orders * (orders - 1))[:, None] * (sens * 1.05 / sigma) ** 2 / 2, b=weights, axis=1) / (orders - 1)
-    assert rdp_to_epsilon(orders, worse, budget.delta, conversion).min() > budget.epsilon * 1.01
+    assert rdp.convert(worse, orders, budget.delta, conversion).min() > budget.epsilon * 1.01
 
 
 def test_epsilon_of_a_mixture_at_its_ends() -> None:

@@ -27,11 +27,11 @@ class Chernoff(Accountant):
     conversion_words = "Chernoff bound"
     place = 5
     samplings = ("full", "poisson")
-    columns = (("Chernoff", "cks"),)
+    columns = (("Chernoff", "improved"),)
 
     def log_delta(self, step, method, epsilon, floor, directions):
         sampled = step.sampling == "poisson"
-        mu = 1 / step.event.noise_multiplier if sampled else step.event.sensitivity / step.event.sigma
+        mu = 2 / step.event.noise_multiplier if sampled else step.event.sensitivity / step.event.sigma
         mu *= math.sqrt(step.count)
         return min(0.0, -max(epsilon - mu**2 / 2, 0.0) ** 2 / (2 * mu**2))
 
@@ -50,7 +50,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Method:
     found = base.find_accountants.__wrapped__()
     assert list(found)[1:] == others, "it adds itself and moves no other"
     monkeypatch.setattr(base, "find_accountants", lambda: found)
-    return Method("chernoff", REPLACE, "two-hop")
+    return Method("chernoff", REPLACE)
 
 
 def test_it_accounts_for_events_and_refuses_what_it_does_not_cover(toy: Method) -> None:
@@ -65,9 +65,7 @@ def test_it_accounts_for_events_and_refuses_what_it_does_not_cover(toy: Method) 
         account.epsilon(PureEpsilon(1.0), toy, 1e-5)
     with pytest.raises(CannotAccount, match="Chernoff has no bound for shuffled fixed batches"):
         account.epsilon(Sampled(Gaussian.of_rows(1.0), 0.1, "fixed"), toy, 1e-5)
-    with pytest.raises(CannotAccount, match="convention"):
-        account.epsilon(BATCHES, Method("chernoff", REPLACE), 1e-5)
-    assert describe(toy) == "Chernoff bound of the privacy loss, sampling ignored, two hops of add/remove"
+    assert describe(toy) == "Chernoff bound of the privacy loss, sampling ignored, replace-one"
 
 
 @pytest.mark.parametrize("event", [Gaussian(1.0), BATCHES])

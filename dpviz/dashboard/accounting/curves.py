@@ -20,9 +20,7 @@ from dpviz.privacy.accounting.events import Event, only_step
 from dpviz.privacy.budget import Neighbouring
 from dpviz.reporting import Chart, pictures, words
 
-COMPOSE = fields.choice(
-    "relation", "Neighbours", {"replace-one": "replace-one (as remove and add)", "add-remove": "add-remove"}, "replace-one"
-)
+COMPOSE = fields.choice("relation", "Neighbours", {"replace-one": "replace-one", "add-remove": "add-remove"}, "replace-one")
 RATE = fields.number("q", "Sampling rate q", 1e-4, 1.0, 0.1, "Chance of a row to be in a batch; 1 is full batches.")
 MULTIPLIER = fields.number("z", "Noise multiplier z", 0.3, 100.0, 1.0, "Noise over what one row contributes.")
 CONTROLS = (COMPOSE, RATE, MULTIPLIER)
@@ -45,8 +43,8 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
     ceiling = 30 * max(curve.epsilon, 1e-3)
     fig = lines.curves(drawn, theme, x="α − 1", y="ε", y_range=(max(1e-3, curve.epsilon / 30), ceiling))
     summary = (
-        f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} ({curve.relation.value}): "
-        f"{'; '.join(sentences)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)} under replace-one."
+        f"At σ = {words.three(cal.noise_scale)} and δ = {words.three(cal.budget.delta)} (replace-one): "
+        f"{'; '.join(sentences)}. Without a detour through Rényi the proved ε is {words.three(curve.epsilon)}."
     )
     charts.chart(fig, "renyi", summary, lambda: curve.table, of=spec)
     with st.expander("How is this computed?"):

@@ -59,7 +59,7 @@ class DPSGD(EqualSteps):
         "The paper's own noise (Theorem 1) leaves its constants open and is not used"
     )
     guarantee = (
-        "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians, and two hops where a row is replaced. "
+        "(ε, δ)-DP, proved: composition of Poisson-subsampled Gaussians. "
         "Random reshuffling: proved for replaced rows, by exact composition of one Gaussian release an epoch."
     )
 

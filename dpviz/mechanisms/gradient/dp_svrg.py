@@ -99,7 +99,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         options=("accounted", "published"),
     )
     c: float = open_constant_knob(" (published noise only)", high=100.0)
-    relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
+    relation: str = relation_knob("replace-one moves a sum twice as far, and needs more noise.")
 
     def automatic(self, knob: str, setting: Setting, budget: Budget | None = None) -> float:
         if budget is None:
@@ -137,8 +137,8 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             sensitivity_source=f"a row contributes at most min(C, G)/n{', a replaced one twice that' if replace_one else ''}",
             noise_scale=z1 * bound / setting.n,
             neighbouring=Neighbouring(self.relation),
-            accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians under add-remove",
-            conversion="Canonne, Kamath, Steinke 2020" + (", then two hops: remove one row, add another" if replace_one else ""),
+            accountant="Rényi DP of T full and T m Poisson-subsampled Gaussians",
+            conversion="Canonne, Kamath, Steinke 2020",
             notes=(
                 *rounding(setting),
                 *unfinished(setting, step_size * setting.unit_step, self.rounds * self.inner_steps),
@@ -175,16 +175,9 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         full, *inner = [step.event.noise_multiplier for step in steps_of(event) if isinstance(step.event, Gaussian)]
         return full, inner[0] if inner else full  # equal ones are one step where every row is in every batch
 
-    def curve(self, z1: float, z2: float) -> Floats:
-        """R(a) of the whole accounted run under add/remove, at `rdp.ORDERS`."""
-        inner = self.rounds * self.inner_steps * rdp.sampled_gaussian(self.sampling_rate, z2)
-        return self.rounds * rdp.gaussian(1 / z1) + inner
-
     def log_delta(self, z1: float, z2: float, epsilon: float) -> float:
         """ln delta of the accounted run at epsilon, under the chosen relation."""
-        relation = Neighbouring(self.relation)
-        route = "two-hop" if relation is Neighbouring.REPLACE_ONE else "none"
-        return account.log_delta(self.noisy_sums(z1, z2), Method("rdp", relation, route), epsilon)
+        return account.log_delta(self.noisy_sums(z1, z2), Method("rdp", Neighbouring(self.relation)), epsilon)
 
     def noise_multipliers(self, budget: Budget) -> tuple[float, float]:
         """(z1, z2) that meet the budget. In the central limit, full gradients and inner steps split mu^2 by `share`."""
@@ -284,7 +277,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             shares = np.minimum(moved / limit, 1.0).reshape(len(norms), self.rounds * (self.inner_steps - 1))
             return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)
 
-        worst = rdp.epsilon(self.curve(z1, z2), calibration.budget.delta)[0]
+        worst = account.epsilon(self.noisy_sums(z1, z2), Method("rdp"), calibration.budget.delta)
         return path_epsilon(problem, calibration, record.path, len(theta), divergence, worst)
 
     def _train(

@@ -52,7 +52,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     )
     clip_norm: float = clip_norm_knob(0.0, rules.CLIP_NORM)
     accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
-    relation: str = relation_knob("replace-one counts as one removal and one addition, and needs more noise.")
+    relation: str = relation_knob("replace-one moves a sum twice as far, and needs more noise.")
 
     def calibrated(self, *calibrations: Calibration) -> Self:
         """The same method with the batches that the noise was computed for, whatever the number of rows is now."""
@@ -81,8 +81,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     @property
     def method(self) -> Method:
         """The accounting method for the steps."""
-        relation = Neighbouring(self.relation)
-        return Method(self.accountant, relation, "two-hop" if relation is Neighbouring.REPLACE_ONE else "none")
+        return Method(self.accountant, Neighbouring(self.relation))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         rate, steps = self.batch_share(setting), self.step_count(setting)
@@ -96,9 +95,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         sigma = self.noise_scale(setting, budget)
         replace_one = self.method.relation is Neighbouring.REPLACE_ONE
         one_row = bound / (rate * setting.n)  # Abadi et al. 2016, Algorithm 1, with the public q n
-        full = rate == 1
-        hops = "two hops (remove one row, add another), or the replacement itself where that needs less noise"
-        how = "the whole batch counts twice a removal, exactly" if full else hops
+        how = "the whole batch counts twice a removal, exactly" if rate == 1 else "a row and its opposite are furthest apart"
         return Calibration.proved(
             budget,
             sensitivity=(2 if replace_one else 1) * one_row,

@@ -6,7 +6,6 @@ The accounting methods that are proved, and the tightest one for an event.
 """
 
 import math
-from dataclasses import replace
 from functools import lru_cache, partial
 
 from dpviz.common.validate import check_range, positive
@@ -16,34 +15,25 @@ from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
 
-__all__ = ["HOCKEY_STICK", "TWO_HOP", "Method", "describe", "tightest"]
+__all__ = ["HOCKEY_STICK", "Method", "describe", "tightest"]
 
-#: proved under replace-one for Poisson batches
-TWO_HOP = Method("pld", Neighbouring.REPLACE_ONE, "two-hop")
-#: proved under replace-one for everything else
+#: the tightest proof under replace-one for releases of one kind of which every row is part
 HOCKEY_STICK = Method("hockey-stick", Neighbouring.REPLACE_ONE)
 
 
 def tightest(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE) -> Method:
-    """The accountant with the smallest proved epsilon under a neighbouring relation.
-
-    Raises:
-        CannotAccount: no accountant says that it is the tightest for this event.
-    """
+    """The accountant with the smallest proved epsilon under a neighbouring relation."""
     steps = steps_of(event)
-    if relation is Neighbouring.ADD_REMOVE:
-        return Method("pld" if len(steps) == 1 else "rdp", relation)
-    for accountant in reversed(list_accountants().values()):
-        route = accountant.route(steps)
-        if route is not None:
-            return Method(accountant.name, Neighbouring.REPLACE_ONE, route)
-    raise CannotAccount("event", "no accountant has a proof for these releases", "Account for one kind of release at a time.")
+    if len(steps) > 1:
+        return Method("rdp", relation)
+    if relation is Neighbouring.ADD_REMOVE or steps[0].sampling in ("poisson", "without-replacement"):
+        return Method("pld", relation)
+    return HOCKEY_STICK
 
 
 def describe(method: Method) -> str:
     """The method for people."""
-    relation = "two hops of add/remove" if method.route == "two-hop" else method.relation.value
-    return f"{get_accountant(method.accountant).words}, {relation}"
+    return f"{get_accountant(method.accountant).words}, {method.relation.value}"
 
 
 _DEPTH = 40.0  # how far below the target ln delta is still distinguished
@@ -67,12 +57,6 @@ def log_delta(
     accountant, steps = get_accountant(method.accountant), steps_of(event)
     for step in steps:
         refuse(step, method)
-    if any(_two_hops(step, method) for step in steps):
-        one_hop = replace(method, relation=Neighbouring.ADD_REMOVE)
-        half = log_delta(event, one_hop, epsilon / 2, floor - epsilon / 2, directions)
-        # two hops: delta(eps/2) + e^(eps/2) delta(eps/2)
-        hops = half + epsilon / 2 + math.log1p(math.exp(-epsilon / 2))
-        return min(0.0, hops, accountant.log_delta_of_replacement(steps, method, epsilon, floor))
     if len(steps) > 1:
         return accountant.log_delta_of_kinds(steps, method, epsilon)
     return accountant.log_delta(steps[0], method, epsilon, floor, directions)
@@ -94,13 +78,6 @@ def refuse(step: Step, method: Method) -> None:
         if step.count > 1 and not isinstance(step.event, PureEpsilon):
             stop("these releases are accounted for once and not repeated", "Account for one of them.")
     accountant.refuse(step, method)
-    if step.sampling == "poisson" and replace_one and method.route == "none":
-        stop(
-            "sampled batches under replace-one need a convention, because accountants differ in theirs",
-            'Choose route "two-hop" (proved) or "opposite" (PLD only, not proved).',
-        )
-    if step.sampling == "poisson" and replace_one and method.route == "opposite" and not accountant.opposite:
-        stop('the route "opposite" exists for PLD only', 'Use pld, or route "two-hop".')
 
 
 @lru_cache(maxsize=4096)
@@ -169,19 +146,12 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     return noise if excess(noise, ("add",)) <= 0 else search(both, math.log(noise))
 
 
-def _two_hops(step: Step, method: Method) -> bool:
-    """True where replacing a row is accounted for as removing one and adding another."""
-    return step.sampling == "poisson" and method.relation is Neighbouring.REPLACE_ONE and method.route == "two-hop"
-
-
 def _guess(event: Event, method: Method, budget: Budget) -> float:
     """ln of the factor from the central limit: mu = q sqrt(T (e^(1/z^2) - 1)) (Bu, Dong, Long, Su 2020, Corollary 5)."""
     step = steps_of(event)[-1]
     if not isinstance(step.event, Gaussian):
         return 0.0
-    epsilon, delta = budget.epsilon, budget.delta
-    if _two_hops(step, method):
-        epsilon, delta = epsilon / 2, delta / (1 + math.exp(min(epsilon / 2, 700.0)))
-    ratio = gaussian_mu(Budget(epsilon, max(delta, 1e-300))) / (step.rate * math.sqrt(step.count))
+    moves = 2 if method.relation is Neighbouring.REPLACE_ONE else 1  # a replaced row moves a sum twice as far as a removed one
+    ratio = gaussian_mu(budget) / (moves * step.rate * math.sqrt(step.count))
     log_z = -0.5 * math.log(2 * math.log(ratio) if ratio > 1e6 else math.log1p(ratio**2))
     return log_z + math.log(step.event.contribution or step.event.sensitivity / 2) - math.log(step.event.sigma)

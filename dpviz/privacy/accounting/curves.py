@@ -1,7 +1,6 @@
 """Curves of an event: Rényi divergence over the order, the best order, and the detections that no attacker exceeds."""
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,11 +9,11 @@ from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import Method, epsilon, log_delta, tightest
 from dpviz.privacy.accounting.accountants.base import full_release_mu
-from dpviz.privacy.accounting.accountants.rdp import curve_of_kinds, curve_of_replacement
+from dpviz.privacy.accounting.accountants.rdp import curve_of_steps
 from dpviz.privacy.accounting.distance import distance_by_divergence
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
-from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon, rdp_to_epsilon
+from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon
 from dpviz.privacy.budget import Neighbouring
 
 _REAL_ORDERS = 1 + np.geomspace(0.05, 1000, 241)
@@ -22,24 +21,20 @@ _NEAR_ZERO = 1e-5  # an epsilon at which (epsilon, delta(epsilon)) says of even 
 _LOW_RATE = 2e-3
 
 
-def renyi(event: Event) -> tuple[Floats, Floats, Neighbouring]:
-    """(orders, R at each, relation): the RDP curve of an event of one kind.
-
-    Replace-one where every row is in each release; add-remove for Poisson batches (Mironov, Talwar, Zhang 2019), from
-    where two hops lead to replace-one.
+def renyi(event: Event) -> tuple[Floats, Floats]:
+    """(orders, R at each): the RDP curve of an event of one kind under replace-one.
 
     Raises:
         CannotAccount: the event holds several kinds of releases, or no Gaussian noise.
     """
     step = only_step(event)
     if isinstance(step.event, Mixture):
-        return _REAL_ORDERS, mixture_rdp(_REAL_ORDERS, *step.event.parts, step.event.sigma), Neighbouring.REPLACE_ONE
+        return _REAL_ORDERS, mixture_rdp(_REAL_ORDERS, *step.event.parts, step.event.sigma)
     if not isinstance(step.event, Gaussian) or step.sampling not in ("full", "poisson"):
         raise CannotAccount("event", "no Rényi curve is known for this release", "Use another accountant.")
     if step.sampling == "poisson":
-        curve = step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
-        return np.array(rdp.ORDERS), curve, Neighbouring.ADD_REMOVE
-    return _REAL_ORDERS, _REAL_ORDERS * (step.mu) ** 2 / 2, Neighbouring.REPLACE_ONE
+        return np.array(rdp.ORDERS), step.count * rdp.opposite_rows(step.rate, 1 / step.event.noise_multiplier)
+    return _REAL_ORDERS, _REAL_ORDERS * (step.mu) ** 2 / 2
 
 
 def best_order(event: Event, delta: float, conversion: str) -> tuple[float, float]:
@@ -52,8 +47,8 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
         return mixture_rdp_epsilon(delta, *step.event.parts, step.event.sigma, conversion)[::-1]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
         return mixture_rdp_epsilon(delta, np.array([step.total]), np.ones(1), step.event.sigma, conversion)[::-1]
-    orders, curve, _ = renyi(event)
-    values = rdp_to_epsilon(orders, curve, delta, conversion)
+    orders, curve = renyi(event)
+    values = rdp.convert(curve, orders, delta, conversion)
     k = int(np.argmin(values))
     return float(orders[k]), float(values[k])
 
@@ -64,8 +59,7 @@ def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE, p
     A total variation distance: exact for one sensitivity and full batches. Otherwise that of (epsilon, delta(epsilon)) at
     an epsilon near 0, (e^eps - 1 + 2 delta)/(e^eps + 1) (Kairouz, Oh, Viswanath 2015, Theorem 2.1): one delta instead of
     the many of `detections`, whose curve has its largest distance there. Releases of several kinds: by the Rényi divergence
-    near order 1, of a removal, of a replacement or of two hops. Shuffled reports: by the report alone, from which the others
-    follow.
+    near order 1. Shuffled reports: by the report alone, from which the others follow.
 
     Args:
         pure: as for `detections`.
@@ -75,10 +69,8 @@ def advantage(event: Event, relation: Neighbouring = Neighbouring.REPLACE_ONE, p
     steps, method = steps_of(event), tightest(event, relation)
     if len(steps) > 1:
         # a Rényi divergence grows with its order and is the Kullback-Leibler divergence at 1
-        one_hop = distance_by_divergence(float(curve_of_kinds(steps, replace(method, relation=Neighbouring.ADD_REMOVE)).min()))
-        if relation is not Neighbouring.ADD_REMOVE:
-            one_hop = min(2 * one_hop, distance_by_divergence(float(curve_of_replacement(steps, method).min())))
-        return min(1.0, one_hop + math.tanh(pure / 2))  # total variations add up
+        distance = distance_by_divergence(float(curve_of_steps(steps, method).min()))
+        return min(1.0, distance + math.tanh(pure / 2))  # total variations add up
     step = steps[0]
     if isinstance(step.event, Gaussian) and step.sampling == "full" and not pure:
         return total_variation(math.sqrt(step.count) * full_release_mu(step.event, method))

@@ -15,14 +15,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
 from dpviz.common.arrays import Floats
-from dpviz.common.validate import InvalidInput, check_choice, positive
+from dpviz.common.validate import InvalidInput, positive
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu, log_gaussian_delta
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.search import smallest
 
-#: names for people -> names of `rdp.convert`
-CONVERSIONS = {"mironov": "mironov", "improved": "cks"}
 _UP = 1e-12  # noise is rounded up by this share
 
 
@@ -82,16 +80,6 @@ def mixture_rdp(alpha: Floats | float, sensitivities: Floats, weights: Floats, s
     return _rdp(a, sens, q, positive("sigma", sigma))
 
 
-def rdp_to_epsilon(alpha: Floats | float, curve: Floats, delta: float, conversion: str) -> Floats:
-    """epsilon that a Renyi bound at each order gives, before the minimum over orders.
-
-    "mironov": R + ln(1/delta)/(a-1) (Mironov 2017, Proposition 3; Chen 2019, Proposition 1).
-    "improved": R + ln((a-1)/a) - (ln delta + ln a)/(a-1) (Balle et al. 2020, Theorem 21; Canonne, Kamath, Steinke 2020).
-    """
-    values = rdp.convert(curve, np.asarray(alpha, float), delta, CONVERSIONS[check_choice("conversion", conversion, CONVERSIONS)])
-    return values if conversion == "mironov" else np.maximum(values, 0.0)
-
-
 def mixture_rdp_epsilon(
     delta: float, sensitivities: Floats, weights: Floats, sigma: float, conversion: str = "mironov"
 ) -> tuple[float, float]:
@@ -100,8 +88,8 @@ def mixture_rdp_epsilon(
     scale = positive("sigma", sigma)
 
     def epsilon(log_order: Floats | float) -> Floats:
-        a = 1 + np.exp(log_order)
-        return np.minimum(rdp_to_epsilon(a, _rdp(a, sens, q, scale), delta, conversion), 1e300)
+        a = 1 + np.exp(np.asarray(log_order, float))
+        return np.minimum(rdp.convert(_rdp(a, sens, q, scale), a, delta, conversion), 1e300)
 
     # the best order for the largest sensitivity alone is 1 + sqrt(2 ln(1/delta)) sigma/Delta
     centre = math.log(math.sqrt(-2 * math.log(delta)) * scale / sens.max())

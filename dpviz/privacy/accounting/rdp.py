@@ -111,7 +111,7 @@ FRACTIONAL_ORDERS: tuple[float, ...] = (*(1 + 0.01 * 1.08**k for k in range(60))
 ORDERS: tuple[float, ...] = tuple(sorted({*WHOLE_ORDERS, *FRACTIONAL_ORDERS}))
 
 #: conversions to (epsilon, delta): Canonne, Kamath, Steinke 2020, and Mironov 2017
-CONVERSIONS = ("cks", "mironov")
+CONVERSIONS = ("improved", "mironov")
 
 _LARGEST_SHIFT = 4.0
 _ROUNDING = 1e-12  # of ln of an integral by the trapezoid rule
@@ -153,17 +153,6 @@ def sampled_gaussian(rate: float, noise_multiplier: float, orders: tuple[float, 
     return curve
 
 
-def sampled_replacement(rate: float, mu: float, orders: tuple[float, ...] = ORDERS) -> Floats:
-    """R(a) of one Gaussian on a Poisson batch under replace-one: ln(1 - q + q e^(a(a-1) mu^2/2))/(a-1).
-
-    Whether the row is in the batch does not depend on its values, and e^((a-1) R) is jointly convex (Chen, Lee, Kifer 2019,
-    Lemma 3). mu = sensitivity/sigma of a batch that holds the row; at rate 1 it is `gaussian`.
-    """
-    a = np.asarray(orders, float)
-    with np.errstate(divide="ignore"):
-        return np.logaddexp(np.log1p(-rate), math.log(rate) + a * (a - 1) * positive("mu", mu) ** 2 / 2) / (a - 1)
-
-
 def opposite_rows(rate: float, shift: float, orders: tuple[float, ...] = ORDERS) -> Floats:
     """R(a) of one Gaussian on a Poisson batch under replace-one, from (1-q)N(0) + qN(s) against (1-q)N(0) + qN(-s).
 
@@ -180,16 +169,18 @@ def opposite_rows(rate: float, shift: float, orders: tuple[float, ...] = ORDERS)
 
     Args:
         rate: q, in (0, 1].
-        shift: s = what a row contributes over sigma, > 0; beyond 4 the bound of `sampled_replacement` is returned.
+        shift: s = what a row contributes over sigma, > 0. Beyond 4 the smaller of two bounds: R of a full batch, and R of a
+            removal - ln(1 - q), because the second distribution is at least (1-q)N(0).
     """
     s, a = positive("shift", shift), np.asarray(orders, float)
-    mixed = sampled_replacement(rate, 2 * s, orders)
-    if s > _LARGEST_SHIFT or rate == 1:
-        return mixed
+    full = gaussian(2 * s, orders)
+    if rate == 1:
+        return full
+    if s > _LARGEST_SHIFT:
+        return np.minimum(full, sampled_gaussian(rate, 1 / s, orders) - math.log1p(-rate))
     step = min(0.25, 0.5 / s)
     y = np.arange(-s - 13, (2 * a.max() + 1) * s + 13, step)
-    with np.errstate(divide="ignore"):
-        stays, joins = math.log1p(-rate) - y**2 / 2, math.log(rate) - s * s / 2
+    stays, joins = math.log1p(-rate) - y**2 / 2, math.log(rate) - s * s / 2
     p, q = (np.logaddexp(stays, joins + sign * s * y - y**2 / 2) for sign in (1, -1))
     ends = np.searchsorted(y, (2 * a + 1) * s + 12)
     totals = np.empty(len(a))
@@ -197,7 +188,7 @@ def opposite_rows(rate: float, shift: float, orders: tuple[float, ...] = ORDERS)
         powers = p[:end] + (a[k] - 1) * (p[:end] - q[:end])
         top = powers.max()
         totals[k] = top + math.log(float(np.exp(powers - top).sum()) * step / math.sqrt(2 * math.pi))
-    return np.minimum(mixed, (np.maximum(totals, 0.0) + _ROUNDING) / (a - 1))
+    return np.minimum(full, (np.maximum(totals, 0.0) + _ROUNDING) / (a - 1))
 
 
 def _whole_orders(q: float, z: float, orders: tuple[int, ...]) -> Floats:
@@ -238,39 +229,38 @@ def _binomials(orders: tuple[int, ...]) -> tuple[Floats, NDArray[np.intp], Float
     return gammaln(a + 1) - gammaln(k + 1) - gammaln(a - k + 1), k, a - k, owner, np.cumsum([0, *lengths[:-1]])
 
 
-def epsilon(curve: Floats, delta: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> tuple[float, float]:
+def epsilon(curve: Floats, delta: float, conversion: str = "improved", orders: tuple[float, ...] = ORDERS) -> tuple[float, float]:
     """(epsilon, order that gives it) at which an RDP curve is (epsilon, delta)-DP.
 
     "mironov": R(a) + ln(1/delta)/(a-1)  (Mironov 2017, Proposition 3).
-    "cks": R(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1)  (Canonne, Kamath, Steinke 2020, Proposition 12).
+    "improved": R(a) + ln((a-1)/a) - (ln delta + ln a)/(a-1)  (Canonne, Kamath, Steinke 2020, Proposition 12).
     """
-    check_choice("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
     values = convert(_checked(curve, a), a, delta, conversion)
     best = int(np.argmin(values))
-    return max(0.0, float(values[best])), float(a[best])
+    return float(values[best]), float(a[best])
 
 
 def epsilons(curves: Floats, delta: float, orders: tuple[float, ...] = ORDERS) -> Floats:
-    """(...) epsilon of many curves (..., orders) at once, by the "cks" conversion of `epsilon`; 0 where nothing is released."""
-    values = convert(curves, np.asarray(orders, float), delta, "cks").min(axis=-1)
-    return np.where(curves.max(axis=-1) == 0, 0.0, np.maximum(values, 0.0))
+    """(...) epsilon of many curves (..., orders) at once, by the "improved" conversion; 0 where nothing is released."""
+    values = convert(curves, np.asarray(orders, float), delta, "improved").min(axis=-1)
+    return np.where(curves.max(axis=-1) == 0, 0.0, values)
 
 
 def convert(curve: Floats, a: Floats, delta: float, conversion: str) -> Floats:
-    """epsilon that a curve gives at each of the orders a, before the minimum over them; see `epsilon`."""
+    """epsilon >= 0 that a curve gives at each of the orders a, before the minimum over them; see `epsilon`."""
     log_delta = math.log(check_range("delta", delta, 1e-300, 1.0))
-    if conversion == "mironov":
+    if check_choice("conversion", conversion, CONVERSIONS) == "mironov":
         return curve - log_delta / (a - 1)
-    return curve + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1)
+    return np.maximum(curve + np.log1p(-1 / a) - (log_delta + np.log(a)) / (a - 1), 0.0)
 
 
-def log_delta(curve: Floats, epsilon: float, conversion: str = "cks", orders: tuple[float, ...] = ORDERS) -> float:
+def log_delta(curve: Floats, epsilon: float, conversion: str = "improved", orders: tuple[float, ...] = ORDERS) -> float:
     """ln delta at which an RDP curve is (epsilon, delta)-DP: `epsilon` solved for delta, at the best order."""
     check_choice("conversion", conversion, CONVERSIONS)
     a = np.asarray(orders, float)
     values = (a - 1) * (_checked(curve, a) - epsilon)
-    if conversion == "cks":
+    if conversion == "improved":
         values += (a - 1) * np.log1p(-1 / a) - np.log(a)
     return min(0.0, float(values.min()))
 
@@ -300,7 +290,7 @@ def zcdp_rho(budget: Budget) -> float:
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """epsilon at which rho-zCDP is (epsilon, delta)-DP: the conversion "cks" of R(a) = rho a over all real orders a > 1.
+    """epsilon at which rho-zCDP is (epsilon, delta)-DP: the conversion "improved" of R(a) = rho a over all real orders a > 1.
 
     Never more than rho + 2 sqrt(rho ln(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
     """

@@ -20,8 +20,10 @@ import numpy as np
 from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, check_range, positive
 from dpviz.privacy.accounting import rdp
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, steps_of
-from dpviz.privacy.accounting.mixture import mixture_rdp
+from dpviz.privacy.accounting.accountants.base import Method
+from dpviz.privacy.accounting.accountants.rdp import curve_of_steps
+from dpviz.privacy.accounting.events import Event, steps_of
+from dpviz.privacy.budget import Neighbouring
 from dpviz.privacy.search import smallest
 
 _ORDERS = np.asarray(rdp.ORDERS, float)
@@ -148,27 +150,7 @@ def replace_one_curve(event: Event) -> Floats:
     Raises:
         CannotAccount: no RDP is known for a part of it under replace-one.
     """
-    curve = np.zeros(len(_ORDERS))
-    for step in steps_of(event):
-        if isinstance(step.event, PureEpsilon) and step.sampling == "full":
-            curve += step.count * _pure(step.event.epsilon)
-        elif isinstance(step.event, Mixture):
-            curve += mixture_rdp(_ORDERS, *step.event.parts, step.event.sigma)
-        elif isinstance(step.event, Gaussian) and step.sampling == "full":
-            curve += step.count * rdp.gaussian(step.sensitivity / step.event.sigma)
-        elif isinstance(step.event, Gaussian) and step.sampling == "poisson":
-            curve += step.count * rdp.opposite_rows(step.rate, 1 / step.event.noise_multiplier)
-        else:
-            raise CannotAccount("mechanism", "no Rényi curve is known for its releases", "Choose a method with Gaussian noise.")
-    return curve
-
-
-def _pure(epsilon: float) -> Floats:
-    """RDP of randomised response, the worst epsilon-DP release (Mironov 2017, Proposition 5)."""
-    log_p, log_q = -math.log1p(math.exp(-epsilon)), -math.log1p(math.exp(epsilon))  # ln of e^eps/(1 + e^eps) and 1/(1 + e^eps)
-    a = _ORDERS
-    both = np.logaddexp(a * log_p + (1 - a) * log_q, a * log_q + (1 - a) * log_p)
-    return np.clip(both / (a - 1), 0.0, epsilon)
+    return curve_of_steps(steps_of(event), Method("rdp", Neighbouring.REPLACE_ONE))
 
 
 def best_of(curve: Floats, distribution: Repetitions, delta: float) -> float:

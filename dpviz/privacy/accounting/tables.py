@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from dpviz.privacy.accounting import account, curves, mixture, rdp
-from dpviz.privacy.accounting.account import TWO_HOP, Method, noise_for, tightest
+from dpviz.privacy.accounting import account, curves, rdp
+from dpviz.privacy.accounting.account import Method, noise_for, tightest
 from dpviz.privacy.accounting.accountants.base import list_accountants
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled, Step, only_step, scaled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
@@ -96,8 +96,8 @@ def _lines(step: Step, unit: Event, scale: float, budget: Budget) -> Iterator[Op
     able = [accountant for accountant in list_accountants().values() if isinstance(step.event, accountant.kinds)]
     for accountant in able:
         for line in accountant.lines(step):
-            note, status = line.note, line.status
-            method = Method(accountant.name, Neighbouring.REPLACE_ONE, line.route, line.conversion)
+            note, status = line.note, Status.PROVED
+            method = Method(accountant.name, Neighbouring.REPLACE_ONE, line.conversion)
             try:
                 sigma = scale * noise_for(unit, method, budget) if line.sigma is None else line.sigma(budget)
             except CannotAccount as refused:
@@ -118,13 +118,11 @@ class RenyiCurve:
 
     Attributes:
         table: columns alpha (order, > 1), divergence, and one column of epsilon for each key of `CONVERSIONS`.
-        relation: the neighbouring relation of `divergence`.
         best: conversion -> (order, epsilon) at its minimum over the orders.
         epsilon: proved at the same delta under replace-one without Rényi divergences.
     """
 
     table: pd.DataFrame
-    relation: Neighbouring
     best: dict[str, tuple[float, float]]
     epsilon: float
 
@@ -135,12 +133,12 @@ def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     Args:
         delta: in (0, 1).
     """
-    orders, divergence, relation = curves.renyi(event)
+    orders, divergence = curves.renyi(event)
     table = pd.DataFrame({"alpha": orders, "divergence": divergence})
     for name in CONVERSIONS:
-        table[name] = mixture.rdp_to_epsilon(orders, divergence, delta, name)
+        table[name] = rdp.convert(divergence, orders, delta, name)
     best = {name: curves.best_order(event, delta, name) for name in CONVERSIONS}
-    return RenyiCurve(table, relation, best, account.epsilon(event, tightest(event), delta))
+    return RenyiCurve(table, best, account.epsilon(event, tightest(event), delta))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -148,18 +146,15 @@ def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
     """delta over epsilon at one noise, around the epsilon that is proved at `delta`.
 
     Returns:
-        Columns epsilon, delta (tightest proof, replace-one), mironov and improved (through Rényi divergences; NaN where
-        these are known under add-remove only, as for Poisson batches).
+        Columns epsilon, delta (tightest proof), mironov and improved (through Rényi divergences), all under replace-one.
     """
     proved = max(account.epsilon(event, tightest(event), delta), 1e-3)
     grid = np.geomspace(proved / 12, proved * 4, points)
     tight = np.array([account.log_delta(event, tightest(event), float(e)) for e in grid])
     table = pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)})
-    orders, divergence, relation = curves.renyi(event)
+    orders, divergence = curves.renyi(event)
     for name in CONVERSIONS:
-        table[name] = np.nan
-        if relation is Neighbouring.REPLACE_ONE:
-            table[name] = np.exp([rdp.log_delta(divergence, float(e), mixture.CONVERSIONS[name], tuple(orders)) for e in grid])
+        table[name] = np.exp([rdp.log_delta(divergence, float(e), name, tuple(orders)) for e in grid])
     return table
 
 
@@ -182,9 +177,8 @@ def composition(
     noise_multiplier: float, rate: float, delta: float, relation: Neighbouring, steps: Sequence[int] = STEP_COUNTS
 ) -> Composition:
     """epsilon over the number of steps at one noise multiplier and Poisson sampling rate (1 for full batches)."""
-    route = "two-hop" if relation is Neighbouring.REPLACE_ONE and rate < 1 else "none"
     plans = {
-        name: Method(accountant.name, relation, route, conversion)
+        name: Method(accountant.name, relation, conversion)
         for accountant in reversed(list_accountants().values())
         for name, conversion in reversed(accountant.columns)
     }
@@ -211,7 +205,7 @@ def accountants(options: Sequence[Option]) -> pd.DataFrame:
 
 @lru_cache(maxsize=REMEMBERED)
 def relations(event: Event, delta: float) -> pd.DataFrame:
-    """The epsilon of one noise under each neighbouring relation, and two readings of it that are common and not proved.
+    """The epsilon of one noise under each neighbouring relation, and a reading of it that is common and not proved.
 
     Returns:
         Columns relation (in words), epsilon, proved, in_use (what this package means by replace-one).
@@ -228,11 +222,10 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
             (other, account.epsilon(event, tightest(event), delta), True, True),
         ]
     else:
-        add_remove, opposite = Method("pld", Neighbouring.ADD_REMOVE), Method("pld", Neighbouring.REPLACE_ONE, "opposite")
+        add_remove = Method("pld", Neighbouring.ADD_REMOVE)
         cases = (
             (there, event, add_remove, True, False),
-            ("replace-one as remove and add", event, TWO_HOP, True, True),
-            ("opposite pair: not proved", event, opposite, False, False),
+            (other, event, tightest(event), True, True),
             ("z halved, add-remove: not replace-one", scaled(event, 0.5), add_remove, False, False),
         )
         rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]

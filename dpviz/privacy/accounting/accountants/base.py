@@ -19,10 +19,7 @@ from dpviz.privacy.accounting import accountants
 from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Step
 from dpviz.privacy.accounting.gaussian import log_gaussian_delta
 from dpviz.privacy.accounting.rdp import CONVERSIONS
-from dpviz.privacy.budget import Budget, Neighbouring, Status
-
-#: how replace-one follows for Poisson batches, see `Method`
-ROUTES = ("none", "two-hop", "opposite")
+from dpviz.privacy.budget import Budget, Neighbouring
 
 _UNCOVERED: dict[str, tuple[str, str]] = {
     "fixed": (
@@ -41,21 +38,14 @@ class Method:
     Attributes:
         accountant: name of an accountant, see `accountants.registry.list_accountants`.
         relation: neighbouring relation of the result.
-        route: how replace-one follows for Poisson batches. "two-hop": remove one row, add another; an (eps, delta(eps))
-            curve under add/remove gives (eps, (1 + e^(eps/2)) delta(eps/2)), proved. Where the accountant has a smaller proof
-            for the replacement itself, as for nearly full batches, that one counts. "opposite": the pair
-            (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1), as dp_accounting's PLD does; that it dominates every
-            replacement is not proved here. "none": refuse.
         conversion: of Rényi curves, see `rdp.epsilon`.
     """
 
     accountant: str = "pld"
     relation: Neighbouring = Neighbouring.ADD_REMOVE
-    route: str = "none"
-    conversion: str = "cks"
+    conversion: str = "improved"
 
     def __post_init__(self) -> None:
-        check_choice("route", self.route, ROUTES)
         check_choice("conversion", self.conversion, CONVERSIONS)
 
 
@@ -67,10 +57,8 @@ class Line:
         name: for people.
         formula: LaTeX.
         source: author, year, number.
-        route: one of `ROUTES`.
         conversion: one of `rdp.CONVERSIONS`.
-        note: why it is not proved, or what it equals; "" for none.
-        status: how far it is proved.
+        note: what it equals; "" for none.
         sigma: the standard deviation per coordinate that a budget needs, in closed form or by a search of its own; None: the
             smallest at which `Accountant.log_delta` meets the budget.
     """
@@ -78,10 +66,8 @@ class Line:
     name: str
     formula: str
     source: str
-    route: str = "none"
-    conversion: str = "cks"
+    conversion: str = "improved"
     note: str = ""
-    status: Status = Status.PROVED
     sigma: Callable[[Budget], float] | None = None
 
 
@@ -96,9 +82,7 @@ class Accountant(ABC):
         conversion_words: what turns its account into (epsilon, delta), with its source.
         place: from the loosest proof to the tightest.
         kinds: classes of releases that it has a proof for.
-        samplings: "full", and those of `events.SAMPLINGS` that it has a proof for; a proof for Poisson batches is for
-            add/remove, from where two hops lead to replace-one.
-        opposite: whether it knows the route "opposite".
+        samplings: "full", and those of `events.SAMPLINGS` that it has a proof for.
         columns: its curves of epsilon over the number of steps: (name for people, conversion).
     """
 
@@ -110,7 +94,6 @@ class Accountant(ABC):
     place: ClassVar[int]
     kinds: ClassVar[tuple[type, ...]] = (Gaussian,)
     samplings: ClassVar[tuple[str, ...]] = ("full",)
-    opposite: ClassVar[bool] = False
     columns: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def refuse(self, step: Step, method: Method) -> None:
@@ -128,21 +111,13 @@ class Accountant(ABC):
         cause = "different kinds of releases are added up for Gaussians by RDP only"
         raise CannotAccount("event", cause, "Use rdp.")
 
-    def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
-        """ln delta under replace-one, Poisson batches among the steps, by a proof that makes no hops; 0 where it has none."""
-        return 0.0
-
     def epsilon(self, step: Step, method: Method, delta: float) -> float | None:
         """The smallest epsilon at delta by an inverse of its own; None: `log_delta` is inverted."""
         return None
 
-    def route(self, steps: tuple[Step, ...]) -> str | None:
-        """The route by which it gives the smallest proved epsilon of all under replace-one; None where another does."""
-        return None
-
     def lines(self, step: Step) -> Sequence[Line]:
         """Its lines in the comparison of the noise that accountants need under replace-one, for an event of its `kinds`."""
-        return (Line(self.label, self.formula, self.words, route="two-hop" if step.sampling == "poisson" else "none"),)
+        return (Line(self.label, self.formula, self.words),)
 
 
 def log_delta_of_full(step: Step, method: Method, epsilon: float, floor: float) -> float:

@@ -48,9 +48,6 @@ class HockeyStick(Accountant):
             return mixture_epsilon(delta, *event.parts, event.sigma)
         return float(gaussian_epsilon(delta, full_release_mu(event, method) * math.sqrt(step.count)))
 
-    def route(self, steps: tuple[Step, ...]) -> str | None:
-        return "none" if len(steps) == 1 and steps[0].sampling in ("full", "fixed") else None
-
     def lines(self, step: Step) -> Sequence[Line]:
         if not isinstance(step.event, Mixture):
             return ()  # the same as the exact Gaussian

@@ -10,12 +10,13 @@ import numpy as np
 from dpviz.common.arrays import Floats
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, full_release_mu
-from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, Step
+from dpviz.privacy.accounting.events import CannotAccount, Gaussian, Mixture, PureEpsilon, Step
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_sigma
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
 
-_HOPS = r"\delta(\varepsilon)\le(1+e^{\varepsilon/2})\,\delta_\pm(\varepsilon/2)"
+_ORDERS = np.array(rdp.ORDERS)
+_PAIR = r"R(\alpha)=\tfrac1{\alpha-1}\ln\int p^\alpha q^{1-\alpha},\ p,q=(1-q)N(0)+qN(\pm1)"
 _OF_MIXTURE = r"R(\alpha)=\tfrac1{\alpha-1}\ln\sum_j q_j e^{\alpha(\alpha-1)\Delta_j^2/2\sigma^2}"
 
 
@@ -29,36 +30,22 @@ class RDP(Accountant):
     place = 20
     kinds = (Gaussian, Mixture)
     samplings = ("full", "poisson")
-    columns = (("RDP, Mironov's conversion", "mironov"), ("RDP, improved conversion", "cks"))
+    columns = (("RDP, Mironov's conversion", "mironov"), ("RDP, improved conversion", "improved"))
 
     def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
-        event = step.event
-        if isinstance(event, Mixture):
-            curve = mixture_rdp(np.array(rdp.ORDERS), *event.parts, event.sigma)
-            return rdp.log_delta(curve, epsilon, method.conversion)
-        assert isinstance(event, Gaussian)
-        if step.sampling == "full":
-            return rdp.log_delta(rdp.gaussian(full_release_mu(event, method) * math.sqrt(step.count)), epsilon, method.conversion)
-        return rdp.log_delta(step.count * rdp.sampled_gaussian(step.rate, event.noise_multiplier), epsilon, method.conversion)
+        return self.log_delta_of_kinds((step,), method, epsilon)
 
     def log_delta_of_kinds(self, steps: tuple[Step, ...], method: Method, epsilon: float) -> float:
-        return rdp.log_delta(curve_of_kinds(steps, method), epsilon, method.conversion)
-
-    def log_delta_of_replacement(self, steps: tuple[Step, ...], method: Method, epsilon: float, floor: float) -> float:
-        return rdp.log_delta(curve_of_replacement(steps, method), epsilon, method.conversion)
-
-    def route(self, steps: tuple[Step, ...]) -> str | None:
-        return "two-hop" if len(steps) > 1 else None
+        return rdp.log_delta(curve_of_steps(steps, method), epsilon, method.conversion)
 
     def lines(self, step: Step) -> Sequence[Line]:
         if isinstance(step.event, Mixture):
             return _of_mixture(step.event)
-        names, sampled = ("RDP, Mironov's conversion", "RDP, improved conversion"), "Mironov, Talwar, Zhang 2019"
+        names = "RDP, Mironov's conversion", "RDP, improved conversion"
         if step.sampling != "full":
-            improved = f"{sampled}; Canonne, Kamath, Steinke 2020"
             return (
-                Line(names[0], _HOPS, sampled, route="two-hop", conversion="mironov"),
-                Line(names[1], _HOPS, improved, route="two-hop", conversion="cks"),
+                Line(names[0], _PAIR, "opposite rows [ours]; Mironov 2017, Proposition 3", conversion="mironov"),
+                Line(names[1], _PAIR, "opposite rows [ours]; Canonne, Kamath, Steinke 2020", conversion="improved"),
             )
         total = step.total
         return (
@@ -77,26 +64,36 @@ class RDP(Accountant):
         )
 
 
-def curve_of_kinds(steps: tuple[Step, ...], method: Method) -> Floats:
-    """R(a) of Gaussians of several kinds, added up under the method's relation (add/remove where one is sampled)."""
-    curve = np.zeros(len(rdp.ORDERS))
-    for step in steps:
-        if not isinstance(step.event, Gaussian):
-            raise CannotAccount("event", "different kinds of releases are added up for Gaussians only", "Account for one kind.")
-        if step.sampling == "full":
-            curve = curve + step.count * rdp.gaussian(full_release_mu(step.event, method))
-        else:
-            curve = curve + step.count * rdp.sampled_gaussian(step.rate, step.event.noise_multiplier)
-    return curve
+def curve_of_steps(steps: tuple[Step, ...], method: Method) -> Floats:
+    """(orders,) R(a) of all releases together under the method's relation, at `rdp.ORDERS`.
+
+    Raises:
+        CannotAccount: no Rényi curve is known for one of them.
+    """
+    return np.sum([step.count * _curve(step, method) for step in steps], axis=0)
 
 
-def curve_of_replacement(steps: tuple[Step, ...], method: Method) -> Floats:
-    """R(a) under replace-one: the row moves a batch that holds it by 2C and no other, a mixture with weights q and 1 - q."""
-    curve = np.zeros(len(rdp.ORDERS))
-    for step in steps:
-        assert isinstance(step.event, Gaussian)
-        curve = curve + step.count * rdp.sampled_replacement(step.rate, full_release_mu(step.event, method))
-    return curve
+def _curve(step: Step, method: Method) -> Floats:
+    event = step.event
+    if isinstance(event, PureEpsilon):
+        return _pure(event.epsilon)
+    if isinstance(event, Mixture):
+        return mixture_rdp(_ORDERS, *event.parts, event.sigma)
+    if isinstance(event, Gaussian) and step.sampling == "full":
+        return rdp.gaussian(full_release_mu(event, method))
+    if isinstance(event, Gaussian) and step.sampling == "poisson":
+        z = event.noise_multiplier
+        replaced = method.relation is Neighbouring.REPLACE_ONE
+        return rdp.opposite_rows(step.rate, 1 / z) if replaced else rdp.sampled_gaussian(step.rate, z)
+    raise CannotAccount("mechanism", "no Rényi curve is known for its releases", "Choose a method with Gaussian noise.")
+
+
+def _pure(epsilon: float) -> Floats:
+    """RDP of randomised response, the worst epsilon-DP release (Mironov 2017, Proposition 5)."""
+    log_p, log_q = -math.log1p(math.exp(-epsilon)), -math.log1p(math.exp(epsilon))  # ln of e^eps/(1 + e^eps) and 1/(1 + e^eps)
+    a = _ORDERS
+    both = np.logaddexp(a * log_p + (1 - a) * log_q, a * log_q + (1 - a) * log_p)
+    return np.clip(both / (a - 1), 0.0, epsilon)
 
 
 def _of_mixture(event: Mixture) -> Sequence[Line]:

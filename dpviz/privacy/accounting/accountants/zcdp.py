@@ -18,7 +18,7 @@ class ZCDP(Accountant):
     label = "zCDP"
     conversion_words = "Bun, Steinke 2016, Proposition 1.3"
     place = 10
-    columns = (("zCDP", "cks"),)
+    columns = (("zCDP", "improved"),)
 
     def log_delta(self, step: Step, method: Method, epsilon: float, floor: float, directions: tuple[str, ...]) -> float:
         assert isinstance(step.event, Gaussian)
@@ -27,7 +27,7 @@ class ZCDP(Accountant):
 
     def lines(self, step: Step) -> Sequence[Line]:
         if step.sampling != "full":
-            return (Line("zCDP", r"\rho=T\mu^2/2", "Bun, Steinke 2016", route="two-hop"),)
+            return (Line("zCDP", r"\rho=T\mu^2/2", "Bun, Steinke 2016"),)
         total = step.total
         return (
             Line(
