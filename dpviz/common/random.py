@@ -102,16 +102,6 @@ def single_normals(stream: np.random.SeedSequence) -> Normals:
     return lambda shape: rng.standard_normal(shape, dtype=np.float32)
 
 
-def lockstep_normals(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
-    """Standard normal draws (S, m), a vector of each generator at every call; nothing else may draw from them meanwhile."""
-    return lambda: np.stack([rng.standard_normal(m) for rng in rngs])
-
-
-def lockstep_gamma_spheres(rngs: Sequence[np.random.Generator], m: int) -> Callable[[], Floats]:
-    """As `lockstep_normals`, by `gamma_sphere`."""
-    return lambda: np.stack([gamma_sphere(rng, m) for rng in rngs])
-
-
 def lockstep(batches: Batches, rngs: Sequence[np.random.Generator]) -> Callable[[int], BatchIndices]:
     """t -> batch t of each generator, asked for in order; nothing else may draw from them meanwhile."""
     draws = [batches(rng) for rng in rngs]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.random import Index
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, Mechanism, Streams
 from dpviz.mechanisms.calibration import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
@@ -65,32 +66,23 @@ class ClipCount:
         self.count = np.zeros((setting.n if self.possible else 0, replicas), np.int32).T
         self._from = clip_norm * (1 - 1e-5)  # a clipped gradient has the clip norm up to rounding in single precision
 
-    def see(self, rows: slice | NDArray[np.integer], norms: NDArray[np.floating]) -> None:
+    def see(self, rows: slice | Index, norms: NDArray[np.floating], replicas: slice | Index = slice(None)) -> None:
         """Counts the clipped among (R, b) clipped norms of these rows, each of which is there once."""
         if self.possible:
-            self.count[:, rows] += norms >= self._from
+            self.count[replicas, rows] += norms >= self._from
 
-    def of_replicas(self, replicas: NDArray[np.integer]) -> Rule | None:
-        """A rule that counts all rows for some of the replicas and changes nothing; None where there is nothing to count."""
-        if not self.possible:
-            return None
+    def rule(self, batch: Index | None = None, replicas: slice | Index = slice(None)) -> Rule | None:
+        """A rule that counts rows for some of the replicas and changes nothing; None where there is nothing to count.
 
-        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
-            self.count[replicas, block] += norms >= self._from
+        Args:
+            batch: positions of the rows that the rule is called for; None for all rows.
+        """
+
+        def count(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+            self.see(block if batch is None else batch[block], norms, replicas)
             return np.ones(1, norms.dtype)
 
-        return rule
-
-    def of_batch(self, index: NDArray[np.integer]) -> Rule | None:
-        """A rule that counts the rows of a batch and changes nothing; None where there is nothing to count."""
-        if not self.possible:
-            return None
-
-        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
-            self.see(index[block], norms)
-            return np.ones(1, norms.dtype)
-
-        return rule
+        return count if self.possible else None
 
     def share(self, looks: NDArray[Any] | float) -> NDArray[np.float32]:
         """(R, n) shares of `looks` gradients of each row that were clipped; NaN where there was none."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.common.digits import three
 from dpviz.common.progress import Monitor
-from dpviz.common.random import BatchIndices, generator, lockstep, lockstep_normals, poisson_batches, substreams
+from dpviz.common.random import BatchIndices, generator, lockstep, poisson_batches, substreams
 from dpviz.common.threads import groups, map_streams, processors
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
@@ -297,7 +297,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         at_once = problem.setting.linear and uses_kernels(problem.rows)
         starts, sampling, noise = zip(*(substreams(stream, 3) for stream in training.streams[group]), strict=True)
         choose, draws = ([generator(stream) for stream in streams] for streams in (sampling, noise))
-        batch, normals = lockstep(poisson_batches(len(problem.rows), self.sampling_rate), choose), lockstep_normals(draws, m)
+        batch = lockstep(poisson_batches(len(problem.rows), self.sampling_rate), choose)
         divisor = self.sampling_rate * n if accounted else 1.0
         # noise of an inner step in units of C_t/(qn), as a multiple of the noise scale, so that 0 switches it off
         multipliers = [self._multipliers(problem.setting, c) for c in calibrations]
@@ -307,14 +307,14 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
 
         for t in range(self.rounds):
             anchor = x.copy()
-            rule = None if clips is None else clips.of_replicas(np.arange(len(scale)))
+            rule = None if clips is None else clips.rule()
             sums = [
                 problem.model.sum_gradient(at, problem.rows, clip_norm=self.clip(problem.setting), rule=rule)
                 for at in (anchor.reshape(1, -1, m) if at_once else anchor).astype(kind, copy=False)
             ]
             full = np.reshape(sums, x.shape) / n
             if accounted:
-                full += scale[:, None] * normals()[:, None]
+                full += scale[:, None] * np.stack([rng.standard_normal(m) for rng in draws])[:, None]
             if counts is not None:
                 counts += 1
             mean = np.zeros_like(x)
@@ -332,7 +332,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
                     deviation = inner * self._limit(problem, x, anchor) / divisor
                 else:
                     deviation = scale
-                moved += full + deviation[..., None] * normals()[:, None]
+                moved += full + deviation[..., None] * np.stack([rng.standard_normal(m) for rng in draws])[:, None]
                 # prox of eta lam/2 |x|^2 (Wang, Ye, Xu 2017, Algorithm 1): the regulariser is public
                 x = (x - step * moved) / (1 + step * problem.lam)
                 mean += (x - mean) / (k + 1)

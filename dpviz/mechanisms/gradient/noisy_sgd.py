@@ -1,6 +1,6 @@
 """The training loop of noisy SGD; `Plan` says how its methods differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,23 +29,23 @@ class Plan:
         batches: as of `common.random.lockstep`.
         divisor: (T,) what the sum of a batch is divided by; public, so never the size of a Poisson batch.
         step_sizes: (T,) or (E, T).
-        draw: (S generators, m) -> (() -> (S, m) standard noise draws of one step).
         noise_factor: (T,) what multiplies the calibration's noise scale.
         clip_norm: longest contribution of a row.
         smooth: what is done to the noisy gradient of the whole objective, (E, m) -> (E, m).
         radius: the iterates are projected to the ball of this radius.
         averaged: how many of the last iterates the result is the mean of, at least 1.
+        draw: (generator, m) -> (m,) standard noise of one step.
     """
 
     batches: Batches
     divisor: Floats
     step_sizes: Floats
-    draw: Callable[[Sequence[np.random.Generator], int], Callable[[], Floats]]
     noise_factor: Floats
     clip_norm: float
     smooth: Callable[[Floats], Floats] | None = None
     radius: float = np.inf
     averaged: int = 1
+    draw: Callable[[np.random.Generator, int], Floats] = np.random.Generator.standard_normal
 
     @property
     def steps(self) -> int:
@@ -75,7 +75,7 @@ class _Sums:
         found = []
         for at, index, count in zip(theta.astype(self.precision, copy=False), batches, clips, strict=True):
             batch = rows if len(index) == len(rows) else rows.batch(index)
-            rule = count.of_batch(index)
+            rule = count.rule(index)
             found.append(self.problem.model.sum_gradient(at, batch, clip_norm=self.clip_norm, rule=rule))
         return np.stack(found)
 
@@ -104,7 +104,7 @@ def train(
         group = groups[g]
         seeds = range(len(streams))[group]
         samplers, sources = zip(*([generator(part) for part in substreams(streams[s], 2)] for s in seeds), strict=True)
-        batch, noise = lockstep(plan.batches, samplers), plan.draw(sources, m)
+        batch = lockstep(plan.batches, samplers)
         theta = np.repeat(problem.model.initial(m, streams[group])[:, None], e, axis=1)
         total = np.zeros_like(theta)
         for t in range(plan.steps):
@@ -112,7 +112,8 @@ def train(
             if path is not None:
                 path[:, group, t] = theta[: max(0, path.shape[1] - group.start)].transpose(1, 0, 2)
             batches = batch(t)
-            direction = (plan.noise_factor[t] * scale)[:, None] * noise()[:, None]
+            noise = np.stack([plan.draw(source, m) for source in sources])
+            direction = (plan.noise_factor[t] * scale)[:, None] * noise[:, None]
             gradient = sums.compute(theta, batches, group)
             gradient /= plan.divisor[t]
             direction += gradient

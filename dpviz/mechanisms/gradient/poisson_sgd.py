@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpviz.common.random import Batches, generator, lockstep_normals, poisson_batches, substreams
+from dpviz.common.random import Batches, generator, poisson_batches, substreams
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
@@ -152,7 +152,6 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             batches=self.drawing(problem),
             divisor=np.full(steps, self.batch_share(problem.setting) * problem.n),
             step_sizes=step_sizes,
-            draw=lockstep_normals,
             noise_factor=np.ones(steps),
             clip_norm=self.clip(problem.setting),
             **more,  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpviz.common.progress import track
-from dpviz.common.random import generator, lockstep_gamma_spheres, shuffled_batches, substreams
+from dpviz.common.random import gamma_sphere, generator, shuffled_batches, substreams
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Streams, Training, knob
 from dpviz.mechanisms.calibration import StepSize
@@ -172,7 +172,7 @@ class SongSGD(ClipsRows, ProtectsQuery, BoundsDistance):
             batches=shuffled_batches(edges),
             divisor=sizes,
             step_sizes=training.step_sizes[:, None] / np.sqrt(np.arange(1, len(sizes) + 1)),
-            draw=lockstep_gamma_spheres,
+            draw=gamma_sphere,
             noise_factor=sizes.min() / sizes,
             clip_norm=self.clip(training.problem.setting),
             averaged=self._averaged(len(sizes)),

@@ -1,20 +1,18 @@
 """Limited-memory BFGS on many perturbed objectives at once; `dpviz.models.solvers.many.minimise_many` is the way in."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from dpviz.common.arrays import Floats
-from dpviz.common.threads import MOST_GROUPS
+from dpviz.common.threads import MOST_GROUPS, Each, parallel_sum
 from dpviz.models.losses import Loss
 from dpviz.models.products import products
 from dpviz.models.rows import Rows
 
 Indices = NDArray[np.intp]
-Each = Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]]  # map, or that of a team of threads
 
 _MEMORY = 10  # secant pairs
 _NEAR = 0.2  # mean difference of curvatures at which a shared Hessian is about as good as a sampled one
@@ -28,9 +26,7 @@ class Batch:
         inverse: (R, d, d) inverse Hessians over `sample`, one per replica, in single precision.
     """
 
-    def __init__(
-        self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each = map
-    ) -> None:
+    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each) -> None:
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
         self.each = each
         count, d = theta.shape
@@ -61,7 +57,7 @@ class Batch:
             r = index[k]
             self.inverse[r] = _inverse(_weighted(rows, self.weights(index[k : k + 1], rows)[:, 0]), float(self.lam[r]))
 
-        list(self.each(renew, range(len(index))))
+        self.each(renew, len(index))
 
     def weights(self, index: Indices, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """(rows, k) curvatures of the loss at the margins of some replicas."""
@@ -86,14 +82,9 @@ class Batch:
 
     def gradient(self, rows: Rows, kind: type[np.floating], index: Indices, theta: Floats, tick: Callable[[], None]) -> Floats:
         """(k, d) gradients over some rows of the replicas in `index` at the points `theta`, (k, d), in one precision."""
-        parts, total = rows.parts(MOST_GROUPS), np.zeros_like(theta)
-
-        def part(k: int) -> Floats:
-            return products(parts[k][1], kind).gradient(theta, self.loss)
-
-        for gradient in self.each(part, range(len(parts))):  # in order, so that threads change no bits
-            total += gradient
-            tick()
+        parts = rows.parts(MOST_GROUPS)
+        total = parallel_sum(self.each, lambda k: products(parts[k][1], kind).gradient(theta, self.loss), len(parts))
+        tick()
         return total / len(rows) + self.lam[index, None] * theta + self.linear[index]
 
     def direction(self, index: Indices, gradient: Floats) -> Floats:

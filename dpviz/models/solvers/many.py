@@ -1,18 +1,17 @@
 """Solvers that bring many perturbed objectives to their minimum together."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore
-from dpviz.common.threads import Team, processors, thread_settings
+from dpviz.common.threads import Each, Team, processors, thread_settings
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows, gram
-from dpviz.models.solvers.lbfgs import Batch, Each, Indices, dot
+from dpviz.models.solvers.lbfgs import Batch, Indices, dot
 
 _SAMPLE = 3072  # rows that approximate a Hessian: fewer slow the descent, more do not pay
 _COARSE = 2e-3  # gradient norm at which the sample's own minimiser says no more about all rows
@@ -102,24 +101,16 @@ def _solve(batch: Batch, rows: Rows, sample: Rows | None, tolerance: float, stri
 
 @contextmanager
 def _threads(rows: int, width: int) -> Iterator[Each]:
-    """A `map` over threads that each run BLAS on their own, or a plain one where they would only wait for the interpreter.
+    """Threads that each run BLAS on their own, or the calling one alone where they would only wait for the interpreter.
 
     Products of a few hundred rows are too small for BLAS's own threads, which wait for each other busily.
 
     Args:
         width: parameters of all replicas together, columns of a product.
     """
-    with thread_settings():
-        if rows < _THREADS_FROM_ROWS or width < _THREADS_FROM_WIDTH:
-            yield map
-            return
-        with Team(processors()) as team:
-
-            def each(work: Callable[[int], Any], numbers: Iterable[int]) -> list[Any]:
-                mine = list(numbers)
-                return team.each(lambda k: work(mine[k]), len(mine))
-
-            yield each
+    pays = rows >= _THREADS_FROM_ROWS and width >= _THREADS_FROM_WIDTH
+    with thread_settings(), Team(processors() if pays else 1) as team:
+        yield team.each
 
 
 def _rounding(batch: Batch, index: Indices, n: int) -> Floats:
