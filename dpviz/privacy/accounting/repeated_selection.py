@@ -156,6 +156,7 @@ def replace_one_curve(event: Event) -> Floats:
 def best_of(curve: Floats, distribution: Repetitions, delta: float) -> float:
     """The epsilon at delta of releasing the best of a random number of runs.
 
+    >>> from dpviz.privacy.accounting.events import Gaussian
     >>> one = replace_one_curve(Gaussian(0.3))
     >>> round(best_of(one, NegativeBinomial.with_mean(20.0), 1e-6) / rdp.epsilon(one, 1e-6)[0], 1)
     2.1
