@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from doubles import WeakDescent
 from scipy.stats import norm
+from support import assert_refused
 
 import dpviz
 from dpviz.auditing import EXCEEDED, NO_VIOLATION, audit, battery, worst_case
 from dpviz.auditing.pairs import differing_rows, label_flip, make
 from dpviz.auditing.runs import audit_run, pair_of
-from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms import Calibration, Mechanism
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -40,8 +40,7 @@ def test_worst_cases_for_networks_and_what_cannot_be_asked() -> None:
     budget = Budget(1.0, 1e-5)
     for name, cls in dpviz.list_mechanisms().items():
         if cls.refusal(TWO.setting(100, 3, 0.1)):
-            with pytest.raises(InvalidInput, match="mechanism"):
-                worst_case(cls(), TWO, budget, n=30, d=3, lam=0.1)
+            assert_refused(worst_case, cls(), TWO, budget, n=30, d=3, lam=0.1, match="mechanism")
         elif name != "non-private":
             assert worst_case(cls(), TWO, budget, n=30, d=3, lam=0.1).first.model.id == "mlp-2"
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from support import make_problem
+from support import assert_refused, make_problem
 from support_game import BUDGET, SVM
 
 import dpviz
@@ -14,7 +14,6 @@ from dpviz.auditing.pairs import differing_rows, make
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import survey, table
-from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
 from dpviz.influence import influence_of
 from dpviz.mechanisms import HasWorstPair, Mechanism
@@ -50,9 +49,7 @@ def test_the_pair_of_a_run_changes_the_row_that_was_asked_for(kind: str, named: 
 def test_what_is_no_training_row_is_refused() -> None:
     missing = int(SHARED.split.test[0])
     for kind, asked in (("label-flip", {"row": missing}), ("two-rows", {"row": int(IDS[0]), "other": missing})):
-        with pytest.raises(InvalidInput, match="not a training row") as refused:
-            pair_of(SPEC, kind, **asked)
-        assert refused.value.field == list(asked)[-1]
+        assert_refused(pair_of, SPEC, kind, match="not a training row", field=list(asked)[-1], **asked)
 
 
 def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:

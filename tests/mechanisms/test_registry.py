@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import assert_refused, assert_words
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms import Calibration, registry
 from dpviz.mechanisms.registry import GROUP, automatic_mechanism
 from dpviz.models import get_model
@@ -100,22 +100,19 @@ def test_two_mechanisms_with_one_id_are_an_error_that_names_both(tmp_path: Path,
     install(tmp_path, SOURCE.replace("{id}", "dp-gd"))
     with monkeypatch.context() as patch:
         patch.syspath_prepend(tmp_path)
-        with pytest.raises(dpviz.InvalidInput) as caught:
-            registry._all.__wrapped__()
-    said = str(caught.value)
+        said = str(assert_refused(registry._all.__wrapped__))
     for name in [name for name in sys.modules if name.startswith("strange_methods")]:
         del sys.modules[name]
-    assert "two mechanisms have the id 'dp-gd'" in said
-    assert "dpviz.mechanisms.gradient.dp_gd.DPGD" in said
-    assert "strange_methods.rounding.Rounded" in said
+    assert_words(
+        said, "two mechanisms have the id 'dp-gd'", "dpviz.mechanisms.gradient.dp_gd.DPGD", "strange_methods.rounding.Rounded"
+    )
 
 
 @pytest.mark.parametrize(
     "target", ["unittest:TestCase", "dpviz.mechanisms.base:Mechanism", "dpviz.mechanisms.base:knob", "dpviz:list_mechanisms"]
 )
 def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a TestCase has an id, and is none
-    with pytest.raises(dpviz.InvalidInput, match="neither a mechanism nor a module"):
-        list(registry._of_entry_point(EntryPoint("strange", target, GROUP)))
+    assert_refused(list, registry._of_entry_point(EntryPoint("strange", target, GROUP)), match="neither a mechanism nor a module")
     good = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP)
     assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
 
@@ -185,8 +182,7 @@ def test_networks_have_no_method_that_needs_convexity(model: str) -> None:
 def test_hyperparameters_restrict_the_choice() -> None:
     setting = get_model("logistic").setting(40_000, 100, 1e-4)
     assert automatic_mechanism(setting, 1.0, ["steps"])[0] == "dp-gd"
-    with pytest.raises(InvalidInput, match="no method that is chosen automatically has flavour"):
-        automatic_mechanism(setting, 1.0, ["flavour"])
+    assert_refused(automatic_mechanism, setting, 1.0, ["flavour"], match="no method that is chosen automatically has flavour")
 
 
 def test_a_classifier_names_the_method_that_it_chose() -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from support import make_problem
+from support import assert_refused, make_problem
 
 import dpviz
 from dpviz.common.random import generator, spawn, substreams
@@ -170,10 +170,8 @@ def test_width_is_part_of_the_models_name() -> None:
     assert wide.setting(50, 3, LAM).m == 7 * (3 + 2) + 1
     assert MODELS["mlp"].setting(50, 3, LAM).m == 3 * (3 + 2) + 1
     for bad in ("mlp-0", "mlp-", "mlp-07", "mlp-2.5", "mlp--3", "mlp-9999999", "MLP"):
-        with pytest.raises(dpviz.InvalidInput):
-            get_model(bad)
-    with pytest.raises(dpviz.InvalidInput, match="4096"):
-        get_model("mlp-5000")
+        assert_refused(get_model, bad)
+    assert_refused(get_model, "mlp-5000", match="4096")
     spec = dpviz.RunSpec(dataset="teaching", model="mlp-7", mechanism="dp-gd", seeds=2)
     assert dpviz.run(spec).theta.shape == (2, 7 * 5 + 1)
     assert (

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import assert_refused
 
-import dpviz
 from dpviz.privacy.accounting import account, accountants, tables
 from dpviz.privacy.accounting.account import Method, describe, tightest
 from dpviz.privacy.accounting.accountants import base
@@ -78,8 +78,7 @@ def test_it_has_a_line_where_accountants_are_compared(toy: Method, event: Event)
 
 
 def test_without_its_file_it_is_unknown() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="accountant"):
-        account.epsilon(Gaussian(1.0), Method("chernoff"), 1e-5)
+    assert_refused(account.epsilon, Gaussian(1.0), Method("chernoff"), 1e-5, match="accountant")
 
 
 def test_mechanisms_on_poisson_batches_take_it(tmp_path: Path) -> None:

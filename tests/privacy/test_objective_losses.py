@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
 from scipy.stats import norm
+from support import assert_refused
 
 import dpviz
 from dpviz.mechanisms import Calibration
@@ -291,13 +292,11 @@ def test_one_sided_never_needs_more_noise() -> None:
 
 
 def test_curvature_that_uses_up_epsilon_is_refused_or_paid_for() -> None:
-    with pytest.raises(dpviz.InvalidInput, match="curvature"):
-        PerturbedObjective(**EXAMPLE).sigma(Budget(0.005, 1e-5))
+    assert_refused(PerturbedObjective(**EXAMPLE).sigma, Budget(0.005, 1e-5), match="curvature")
     cal = dpviz.calibrate("objective-tight", n=1000, d=5, epsilon=0.01, lam=1e-3)
     assert cal.details["J"] == pytest.approx(0.001, rel=1e-9)
     assert cal.details["Delta"] > 0
-    with pytest.raises(dpviz.InvalidInput, match="delta"):
-        dpviz.calibrate("objective-tight", n=1000, d=5, epsilon=1, delta=0.0)
+    assert_refused(dpviz.calibrate, "objective-tight", n=1000, d=5, epsilon=1, delta=0.0, match="delta")
 
 
 def corner_delta(epsilon: float, s: float, cosine: float) -> float:

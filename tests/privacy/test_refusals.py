@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import noisy_sums
+from support import assert_refused, noisy_sums
 
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
@@ -177,8 +177,7 @@ REFUSED: dict[str, list[Callable[[], Any]]] = {
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_means_nothing_is_refused_by_its_name(words: str) -> None:
     for call in REFUSED[words]:
-        with pytest.raises(InvalidInput, match=f"^{words}"):
-            call()
+        assert_refused(call, match=f"^{words}")
 
 
 @pytest.mark.parametrize(

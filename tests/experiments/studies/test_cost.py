@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support import ONE_OF_EACH_FAMILY
+from support import ONE_OF_EACH_FAMILY, assert_words
 
 import dpviz
 from dpviz.experiments.run.metrics import METRICS
@@ -149,9 +149,7 @@ def test_a_method_that_cannot_learn_more_says_why_instead() -> None:
 
 def test_what_training_loses_is_said_where_it_is_much_and_more_than_noise() -> None:
     short = replace(COST, private=np.array([0.70, 0.72]), noiseless=np.array([0.73]))
-    said = training_loss_note(short, DESCENT, 1e-4)
-    assert "12.0 points in accuracy" in said
-    assert "λ = 0.0001" in said
+    assert_words(training_loss_note(short, DESCENT, 1e-4), "12.0 points in accuracy", "λ = 0.0001")
     assert "steps set by hand" in str(training_loss_note(short, replace(DESCENT, params={"steps": 1}), 1e-4))
     assert "own regularisation" in str(training_loss_note(short, replace(DESCENT, mechanism="cms-output"), 1e-4)), (
         "a method without steps"
