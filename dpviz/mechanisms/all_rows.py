@@ -16,7 +16,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, parallel_sum
 from dpviz.mechanisms.base import Training
-from dpviz.models import Noise, Setting, feature_noise_of
+from dpviz.models import Noise, Setting, feature_noise_of, line_losses_of
 from dpviz.models.base import Rule
 from dpviz.models.problem import Problem
 
@@ -159,10 +159,11 @@ class AllRows:
 
         return gradient
 
-    def clipped_losses(self, theta: Floats, clip: float) -> Floats:
-        """(R,) sums over all rows of min(loss, clip)."""
+    def line_losses(self, theta: Floats, direction: Floats, reach: Floats, count: int, clip: float) -> Floats:
+        """`LineLosses` of all rows."""
+        losses = line_losses_of(self._model)
         parts = [rows for _, rows in self._parts]
-        return parallel_sum(self.team.each, lambda k: self._model.measure(theta, parts[k], clip)[0] * len(parts[k]), len(parts))
+        return parallel_sum(self.team.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

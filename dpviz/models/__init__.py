@@ -3,7 +3,7 @@
 import re
 
 from dpviz.common.validate import InvalidInput, check_choice, show
-from dpviz.models.base import Model, Rule, Setting, count, derivatives_of, feature_noise_of, margins, regulariser
+from dpviz.models.base import Model, Rule, Setting, count, derivatives_of, feature_noise_of, line_losses_of, margins, regulariser
 from dpviz.models.capabilities import Ability, Curvature, Derivatives, Noise
 from dpviz.models.linear import LinearModel
 from dpviz.models.losses import HuberHinge, Logistic

@@ -22,7 +22,7 @@ from dpviz.common.paid import Paid
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import BatchIndices
 from dpviz.common.validate import InvalidInput
-from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise
+from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
 from dpviz.models.products import Rule
 from dpviz.models.rows import Rows
@@ -179,11 +179,11 @@ class Model(ABC):
         """Makes what passes over rows work on, in double or single precision: workers would each make it."""
         _ = rows.norms
 
-    def measure(self, theta: Floats, rows: Rows, clip: float = np.inf) -> tuple[Floats, Floats]:
-        """(R,) mean losses, each row's at most `clip`, and (R,) shares of rows predicted right, from one pass over the rows."""
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        """(R,) mean losses and (R,) shares of rows predicted right, from one pass over the rows."""
         margin = self.scores(theta, rows) * rows.y[:, None]
         hits = count_right(margin, rows.y[:, None])
-        return self.loss.total(np.ascontiguousarray(margin.T), clip) / len(rows), hits / len(rows)
+        return self.loss.total(np.ascontiguousarray(margin.T)) / len(rows), hits / len(rows)
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         """(n, R) norms of the rows' data gradients, before clipping."""
@@ -199,6 +199,11 @@ class Model(ABC):
     @property
     def derivatives(self) -> Derivatives | None:
         """For influence, individual epsilon and methods that follow single rows."""
+        return None
+
+    @property
+    def line_losses(self) -> LineLosses | None:
+        """For line search."""
         return None
 
     @property
@@ -234,6 +239,15 @@ def feature_noise_of(model: Model) -> FeatureNoise:
         InvalidInput: it cannot be.
     """
     return _given(model, model.feature_noise, Ability.FEATURE_NOISE)
+
+
+def line_losses_of(model: Model) -> LineLosses:
+    """A model's losses along lines.
+
+    Raises:
+        InvalidInput: the model gives none.
+    """
+    return _given(model, model.line_losses, Ability.LINE_LOSSES)
 
 
 def margins(model: Model, theta: Floats, rows: Rows) -> Floats:

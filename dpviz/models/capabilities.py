@@ -1,4 +1,4 @@
-"""Capabilities of models beside training: derivatives, noise on features.
+"""Capabilities of models beside training: derivatives, line search, noise on features.
 
 A capability that a model lacks is None there. Mechanisms declare what they need (`Mechanism.needs`), so that one that needs
 more than a model has refuses it before anything is computed.
@@ -26,6 +26,7 @@ class Ability(StrEnum):
     """The capabilities by name; the texts end the sentence "needs ..."."""
 
     DERIVATIVES = "the derivatives of scores by the parameters"
+    LINE_LOSSES = "losses along a line"
     FEATURE_NOISE = "gradients at rows with noise on their features"
 
 
@@ -138,3 +139,18 @@ class FeatureNoise(ABC):
         Args:
             theta: (m,) for all rows, or (n, m) for row i at theta[i].
         """
+
+
+class LineLosses(Protocol):
+    """Line search."""
+
+    def __call__(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        """(R, count) sums over rows of min(loss, clip) at evenly spaced points of lines, to single precision.
+
+        Args:
+            direction: (R, m).
+            reach: (R,) the lines go from theta_r to theta_r - reach_r direction_r.
+        """
+        ...

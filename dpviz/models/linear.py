@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import BatchIndices
 from dpviz.models.base import Floats, Model, Rule, Setting
-from dpviz.models.capabilities import Derivatives, FeatureNoise, Noise
+from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses, Noise
 from dpviz.models.feature_derivative import linear_mixed
 from dpviz.models.losses import Loss
 from dpviz.models.products import by_replica, products
@@ -127,6 +127,10 @@ class LinearModel(Model):
     def feature_noise(self) -> FeatureNoise:
         return LinearFeatureNoise(self.loss)
 
+    @property
+    def line_losses(self) -> LineLosses:
+        return self._line_losses
+
     def initial(self, m: int, streams: Sequence[np.random.SeedSequence]) -> Floats:
         return np.zeros((len(streams), m))
 
@@ -138,8 +142,8 @@ class LinearModel(Model):
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return by_replica(rows.X, theta)
 
-    def measure(self, theta: Floats, rows: Rows, clip: float = np.inf) -> tuple[Floats, Floats]:
-        loss, hits = products(rows, np.float64).losses(theta, self.loss, clip)
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
+        loss, hits = products(rows, np.float64).losses(theta, self.loss)
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
@@ -171,6 +175,13 @@ class LinearModel(Model):
         """The clip norm; infinite where no row's gradient can be longer."""
         # rows of unit norm are often 1 + 1e-16 long, which is not worth a pass over the data
         return clip_norm if clip_norm * (1 + 1e-9) < self.loss.slope_bound * rows.longest else np.inf
+
+    def _line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        """Scores are linear along a line, so that two products serve all its points."""
+        step = direction * (reach / max(count - 1, 1))[:, None]
+        return products(rows, np.float32).line_losses(theta, step, count, self.loss, clip).T
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         of_row = rows.norms if rows.weights is None else rows.norms * rows.weights

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import generator, substreams
 from dpviz.models.base import Floats, Model, Rule, Setting, count_right, regulariser
-from dpviz.models.capabilities import Derivatives, FeatureNoise
+from dpviz.models.capabilities import Derivatives, FeatureNoise, LineLosses
 from dpviz.models.hidden_layer import HiddenLayer
 from dpviz.models.losses import Logistic, Loss
 from dpviz.models.network_derivatives import NetworkDerivatives, NetworkFeatureNoise
@@ -66,6 +66,10 @@ class Network(Model):
     def feature_noise(self) -> FeatureNoise:
         return NetworkFeatureNoise(self.layer)
 
+    @property
+    def line_losses(self) -> LineLosses:
+        return self._line_losses
+
     def setting(self, n: int, d: int, lam: float) -> Setting:
         k, none = self.layer.units(d), float("inf")
         return Setting(
@@ -104,13 +108,13 @@ class Network(Model):
     def scores(self, theta: Floats, rows: Rows) -> Floats:
         return self.layer.scores(theta, rows)
 
-    def measure(self, theta: Floats, rows: Rows, clip: float = np.inf) -> tuple[Floats, Floats]:
+    def measure(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
         loss, hits = np.zeros((2, len(theta)))
         for block, _, s in self.layer.passes(theta, rows):
             label = rows.part("y", block)[:, None]
             margin = self.layer.top(s, theta) * label
             hits += count_right(margin, label)
-            loss += self.loss.total(np.ascontiguousarray(margin.T), clip)
+            loss += self.loss.total(np.ascontiguousarray(margin.T))
         return loss / len(rows), hits / len(rows)
 
     def sum_gradient(
@@ -151,6 +155,23 @@ class Network(Model):
             value += self.loss.value(margin).sum(axis=0)
             self.layer.gather(total, x, s, self.layer.inner(s, theta), self.loss.slope_inplace(margin) * label)
         return value / len(rows) + regulariser(theta, lam), total / len(rows) + lam * theta
+
+    def _line_losses(
+        self, theta: Floats, direction: Floats, reach: Floats, count: int, rows: Rows, *, clip: float = np.inf
+    ) -> Floats:
+        total, r = np.zeros((len(theta), count)), len(theta)
+        ends = np.vstack([theta, direction]).astype(np.float32)
+        W, a, c = self.layer.split(ends)
+        step_sizes = (reach[:, None] * np.linspace(0, 1, count)).astype(np.float32)
+        for block in self.layer.blocks(len(rows), 2 * r * W.shape[1]):
+            both = (rows.part("extended32", block) @ W.reshape(-1, W.shape[2]).T).reshape(-1, 2 * r, W.shape[1])
+            label = rows.part("y", block)[:, None].astype(np.float32)
+            for k in range(count):
+                step = step_sizes[:, k]
+                s = np.tanh(both[:, :r] - step[:, None] * both[:, r:])
+                margin = label * (np.einsum("brk,rk->br", s, a[:r] - step[:, None] * a[r:]) + (c[:r] - step * c[r:]))
+                total[:, k] += self.loss.line_sums(margin, np.zeros_like(margin), 1, clip)[0]
+        return total
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         out = np.empty((len(rows), len(theta)))

@@ -105,17 +105,24 @@ class Products:
             ]
         )
 
-    def losses(self, theta: Floats, loss: Loss, clip: float = np.inf) -> tuple[Floats, NDArray[np.intp]]:
-        """(R,) sums of losses, each at most `clip`, and (R,) rows predicted right; a score of 0 predicts +1."""
+    def losses(self, theta: Floats, loss: Loss) -> tuple[Floats, NDArray[np.intp]]:
+        """(R,) sums of losses, and (R,) rows predicted right; a score of 0 predicts +1."""
         total, right = np.zeros(len(theta)), np.zeros(len(theta), np.intp)
         for block in row_blocks(len(self.rows), 1):  # as many rows for any number of replicas, so that bits are the same
             margin = np.ascontiguousarray(self.margins(theta, block).T)
             right += np.count_nonzero(margin > np.where(self.rows.part("y", block) > 0, -_LEAST, 0.0), axis=1)
             if self.rows.weights is None:
-                total += loss.total(margin, clip)
+                total += loss.total(margin)
             else:
-                total += np.minimum(loss.value(margin), clip) @ self.rows.weights[block]
+                total += loss.value(margin) @ self.rows.weights[block]
         return total, right
+
+    def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
+        """(count, R) sums over rows of min(loss, clip) at theta - k step, k < count, to single precision."""
+        total = np.zeros((count, len(theta)))
+        for block in row_blocks(len(self.rows), len(theta)):
+            total += loss.line_sums(self.margins(theta, block), self.margins(step, block), count, clip)
+        return total
 
     def descend(
         self,

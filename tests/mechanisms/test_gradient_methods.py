@@ -16,7 +16,7 @@ from dpviz.mechanisms.gradient import dp_lssgd
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
 from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
-from dpviz.models import Rows, get_model
+from dpviz.models import Rows, get_model, line_losses_of
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
@@ -93,8 +93,7 @@ def test_scores_of_neighbours_stay_in_the_range_that_is_paid_for(model_id: str) 
         problem = make_problem(n=15, d=3, model=model_id, seed=k % 7)
         other = neighbour(problem, rng)
         theta, direction = rng.standard_normal((2, 1, 3)) * rng.choice([1.0, 10.0], size=(2, 1, 1))
-        points = theta - np.linspace(0.0, 2.0, 21)[:, None] * direction
-        here, there = (p.n * p.model.measure(points, p.rows, clip=0.7)[0] for p in (problem, other))
+        here, there = (line_losses_of(p.model)(theta, direction, np.full(1, 2.0), 21, p.rows, clip=0.7) for p in (problem, other))
         widest = max(widest, float(np.ptp(here - there)))
     assert widest <= 2 * 0.7 * (1 + 1e-5)
     assert widest > 0.7  # the one-sided range of add-remove is not enough for replacements

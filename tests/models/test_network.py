@@ -11,7 +11,7 @@ import dpviz
 from dpviz.common.random import generator, spawn, substreams
 from dpviz.influence import influence_of
 from dpviz.mechanisms import Training
-from dpviz.models import MODELS, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer
+from dpviz.models import MODELS, Rows, derivatives_of, feature_noise_of, get_model, hidden_layer, line_losses_of, margins
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 
@@ -131,13 +131,27 @@ def test_how_noise_on_a_row_reaches_its_gradient(small: tuple[Problem, np.ndarra
         assert feature_noise_of(problem.model).data_weights(theta, rows)[i] == pytest.approx(expected, rel=1e-7)
 
 
+def test_line_losses_are_losses_along_the_line(small: tuple[Problem, np.ndarray]) -> None:
+    problem, theta = small
+    reach, direction = np.array([0.5, 2.0, 0.0]), np.random.default_rng(4).standard_normal(theta.shape)
+    loss = MODELS["logistic"].loss  # type: ignore[attr-defined]
+    for clip in (np.inf, 0.7):
+        expected = [
+            [np.minimum(loss.value(margins(problem.model, (t - k * d)[None], problem.rows)), clip).sum() for k in ks]
+            for t, d, ks in zip(theta, direction, np.outer(reach, [0.0, 0.5, 1.0]), strict=True)
+        ]
+        np.testing.assert_allclose(
+            line_losses_of(problem.model)(theta, direction, reach, 3, problem.rows, clip=clip), expected, rtol=1e-5
+        )
+
+
 def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that a network computes, in one block and in four: a sum that forgets a block would be of the last one alone."""
     problem = make_problem(n=250, d=4, lam=LAM, model="mlp")
     model, rows, m = problem.model, problem.rows, problem.m
     rng = np.random.default_rng(5)
     theta, direction, noise = rng.standard_normal((2, m)), rng.standard_normal((2, m)), rng.standard_normal((250, 4))
-    at, scale = theta[0], np.array([0.1, 1.0])
+    at, reach, scale = theta[0], np.array([0.5, 2.0]), np.array([0.1, 1.0])
 
     def all_of_it() -> list[np.ndarray]:
         derivatives = derivatives_of(model)
@@ -149,7 +163,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPa
             model.sum_gradient(theta, rows, clip_norm=0.3),
             *model.value_and_gradient(theta, rows, LAM),  # type: ignore[attr-defined]
             model.gradient_norms(theta, rows),
-            *model.measure(theta, rows, clip=0.7),
+            line_losses_of(model)(theta, direction, reach, 3, rows),
             derivatives.score_products(at, rows, direction),
             derivatives.hessian_product(at, rows, LAM, direction),
             curvature.solve(direction),

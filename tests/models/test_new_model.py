@@ -155,10 +155,12 @@ def test_many_mechanisms_take_it() -> None:
 
 
 def test_mechanisms_that_need_more_refuse_in_words() -> None:
-    assert "dbdp" not in RUNS
-    assert dpviz.list_mechanisms()["dbdp"].refusal(TWIN.setting(320, 3, 0.01)) is None
-    with pytest.raises(dpviz.InvalidInput, match="noise on their features"):
-        run("toy", "dbdp")
+    lacking = {"dp-agd": "losses along a line", "dbdp": "noise on their features"}
+    for mechanism, what in lacking.items():
+        assert mechanism not in RUNS
+        assert dpviz.list_mechanisms()[mechanism].refusal(TWIN.setting(320, 3, 0.01)) is None
+        with pytest.raises(dpviz.InvalidInput, match=what):
+            run("toy", mechanism)
 
 
 def test_what_a_model_does_not_declare_is_refused_before_training() -> None:

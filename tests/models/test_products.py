@@ -9,7 +9,7 @@ from dpviz.common import threads
 from dpviz.common.random import BatchIndices, generator, poisson_batches, spawn
 from dpviz.mechanisms import Training, all_rows, get_mechanism
 from dpviz.mechanisms.all_rows import RowBudget
-from dpviz.models import Rows, feature_noise_of, get_model, products
+from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, products
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
@@ -131,10 +131,31 @@ def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
     for table in (rows, dense):
         total, right = products.products(table, np.float64).losses(theta, loss)
         np.testing.assert_allclose(total, loss.value(margins).sum(axis=0), rtol=1e-12)
-        capped = products.products(table, np.float64).losses(theta, loss, 0.8)[0]
-        np.testing.assert_allclose(capped, np.minimum(loss.value(margins), 0.8).sum(axis=0), rtol=1e-12)
         np.testing.assert_array_equal(right, expected)
         assert right[0] == (dense.y > 0).sum()
+
+
+@pytest.mark.parametrize("length", [0.5, 400.0])
+@pytest.mark.parametrize("model", ["logistic", "svm"])
+def test_losses_along_lines_are_those_of_their_points(model: str, length: float) -> None:
+    """Near ones by two exponentials, and far ones whose e^-m is no number in single precision."""
+    rows, dense = pair()
+    theta, direction = length * np.random.default_rng(5).standard_normal((2, 20, D))
+    for clip in (np.inf, 3.0, 0.8):
+        points = [theta - k / 5 * 0.7 * direction for k in range(6)]
+        expected = [np.minimum(get_model(model).loss.value(dense.signed @ at.T), clip).sum(axis=0) for at in points]
+        for table in (rows, dense):
+            found = line_losses_of(get_model(model))(theta, direction, np.full(20, 0.7), 6, table, clip=clip)
+            np.testing.assert_allclose(found.T, expected, rtol=2e-4 if length > 1 else 3e-6)
+
+
+def test_no_loss_along_a_line_counts_for_more_than_the_clip() -> None:
+    rows, dense = pair(1000)
+    away = -200 * np.abs(np.random.default_rng(5).standard_normal((1, D))) * rows.signed[:1]
+    for table in (rows, dense):
+        for clip in (0.01, 0.3, 1.0, 17.0):
+            found = line_losses_of(get_model("logistic"))(away, away, np.ones(1), 3, table.take(slice(0, 1)), clip=clip)
+            assert clip * (1 - 1e-4) < found.max() <= clip
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -17,7 +17,7 @@ from dpviz.mechanisms.calibration import TrainingValues
 from dpviz.mechanisms.capabilities import BoundsDistance, ProtectsQuery
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob
-from dpviz.models import Setting
+from dpviz.models import Ability, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.distance import distance_by_divergence
 from dpviz.privacy.accounting.rdp import zcdp_rho
@@ -60,6 +60,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
 
     id = "dp-agd"
     label = "DP-AGD"
+    needs = frozenset({Ability.LINE_LOSSES})
     citation = (
         "Lee, Kifer, KDD 2018, Algorithms 1 to 3; choice: Cesar, Rogers, ALT 2021 (bounded range); "
         "zCDP: Bun, Steinke, TCC 2016; filter: Whitehouse et al., ICML 2023"
@@ -153,6 +154,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
                     else ()
                 ),
                 *rounding(setting),
+                "The losses that choose a step size are summed in single precision; that rounding is outside the proof.",
             ),
             # exponential mechanism of range parameter e is e^2/8-zCDP (Cesar & Rogers 2021)
             for_training=Prices(rho, rho_choice, rho_gradient, gumbel_scale=spread / math.sqrt(8 * rho_choice)),
@@ -166,6 +168,7 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
     def fit(self, training: Training) -> Fit:
         problem, calibrations, streams = training.problem, training.calibrations, training.streams
         e, n = len(calibrations), problem.n
+        problem.model.prepare(problem.rows, np.float32)
 
         def train(part: slice, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
             with Runs(self, problem, calibrations, streams[part], record=training.record) as runs:
@@ -288,9 +291,9 @@ class Runs:
         for i in range(0, len(who), few):
             tick(float(1 - (self.rho / self.total).max()))
             part = slice(i, i + few)
-            points = theta[part, None] - step_sizes[part, :, None] * direction[part, None]
-            losses = self.rows.clipped_losses(points.reshape(-1, problem.m), knobs.clip_loss)
-            scores[part] = losses.reshape(len(points), -1)
+            scores[part] = self.rows.line_losses(
+                theta[part], direction[part], self.longest[who[part]], step_sizes.shape[1], knobs.clip_loss
+            )
         along, square = np.einsum("ij,ij->i", theta, direction), np.einsum("ij,ij->i", theta, theta)
         scores += 0.5 * problem.n * problem.lam * (square[:, None] - 2 * step_sizes * along[:, None] + step_sizes**2)
         gumbel = np.array([self.gumbel[r].gumbel(size=step_sizes.shape[1]) for r in who])
