@@ -297,7 +297,7 @@ def encoder_of(dataset: Dataset, ranges_from_data: bool) -> Encoder:
 
 
 def _require_proof(cal: Calibration, asked: Budget) -> None:
-    switch = "Choose a method with a proof, or say that you know that this one is not proved."
+    switch = "Choose a method with a proof, or publish a model whose guarantee is only claimed."
     if cal.proved_budget is None:
         message = "no privacy is promised at all" if cal.status is Status.NONE else f"{cal.claimed_budget} is only claimed"
         raise InvalidInput("mechanism", f"this model's guarantee has no proof: {message}", switch)

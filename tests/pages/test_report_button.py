@@ -233,7 +233,7 @@ def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
     click(claimed)
     (said,) = (one.value for one in claimed.error)
     assert "no proof" in said
-    assert publishing.SWITCHES["i-know-this-is-not-proved"] in said, "the control, and not the shell's switch"
+    assert publishing.SWITCHES["i-know-this-is-not-proved"].lower() in said, "the control, and not the shell's switch"
     assert "observed.release" not in claimed.session_state
     (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
     assert "proved: nothing" in said

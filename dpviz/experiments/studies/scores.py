@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from sklearn import metrics
 
 from dpviz.common.arrays import Floats
 from dpviz.experiments.run.setup import setup_for
@@ -180,11 +179,15 @@ def scores(spec: RunSpec, theta: Floats, labels: Floats | None = None) -> Scores
 
 
 def _recalls(values: Floats, y: Floats) -> Floats:
-    false, recall, _ = metrics.roc_curve(y, values, drop_intermediate=False)
+    from sklearn.metrics import roc_curve  # half a second, which the first page does not need
+
+    false, recall, _ = roc_curve(y, values, drop_intermediate=False)
     return np.asarray(recall[np.searchsorted(false, GRID + 1e-12, side="right") - 1])
 
 
 def _precisions(values: Floats, y: Floats) -> Floats:
-    precision, recall, _ = metrics.precision_recall_curve(y, values)
+    from sklearn.metrics import precision_recall_curve
+
+    precision, recall, _ = precision_recall_curve(y, values)
     rising = slice(-2, None, -1)  # without the last point, which is no threshold
     return np.asarray(precision[rising][np.searchsorted(recall[rising], GRID - 1e-12, side="left")])
