@@ -343,6 +343,9 @@ class Ledger:
                     _write(self.path, content, stat.S_IMODE(self.path.stat().st_mode))
 
     def _read(self) -> bytes:
+        if not self.path.exists():
+            cause = f"{str(self.path)!r} is not there"
+            raise InvalidInput("ledger", cause, "Make it first: dpviz ledger FILE --limit EPSILON --delta DELTA.")
         content = toml.read_bytes(self.path, "ledger", _MOST_BYTES)
         if self.path.stat().st_nlink > 1:
             cause = f"{str(self.path)!r} has several names (hard links), which would become different ledgers"
