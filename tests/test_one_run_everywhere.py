@@ -66,5 +66,6 @@ def test_one_run_is_the_same_everywhere(one: dict[str, Any]) -> None:
     assert " ".join(shown.split()).startswith(" ".join(report.split())), "the page and the report"
     mean = result.accuracy.mean() if result.expected_accuracy is None else result.expected_accuracy
     assert f"{100 * mean:.1f}" in shown
-    other = dpviz.run(dpviz.RunSpec(seeds=2, **one | {"seed": one["seed"] + 1}))
-    assert not np.array_equal(other.theta, result.theta), "the control: another seed is another run"
+    if result.labels is None:  # a released label may be the same
+        other = dpviz.run(dpviz.RunSpec(seeds=2, **one | {"seed": one["seed"] + 1}))
+        assert not np.array_equal(other.theta, result.theta), "the control: another seed is another run"

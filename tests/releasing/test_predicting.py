@@ -1,10 +1,9 @@
-"""`dpviz predict`: gaps block their own row only, options, texts that nothing obeys; wrong arguments are one error."""
+"""`dpviz predict`: gaps block their own row only, options, texts that nothing obeys."""
 
 import csv
 import io
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -160,27 +159,3 @@ def test_kept_columns_stay_as_they_are_written_and_one_column_is_enough(
     assert main(["predict", "model", "ages.csv"]) == 2, "a row that is left out moves all others"
     assert "blank line" in capsys.readouterr().err
     assert "one column only" in shell.refused(["run", "ages.csv"])
-
-
-FAST = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1)
-_TEXTS = pd.Series(["\ud800", "b"] * 30, dtype=object)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *(
-            lambda name=name: dpviz.release(FAST, **{name: "no"})
-            for name in ("all_rows", "unproved", "ranges_from_data", "tried")
-        ),
-        lambda: dpviz.private_search(FAST, {"lam": [0.1]}, private_ranges=np.ones(2)),
-        lambda: dpviz.private_search(FAST, {"lam": 5}),
-        lambda: dpviz.dataset(pd.DataFrame({"a": _TEXTS, "y": np.arange(60) % 2}), target="y"),
-        lambda: dpviz.dataset(pd.DataFrame({"a": range(60), "y": _TEXTS}), target="y"),
-        lambda: dpviz.dataset(pd.DataFrame({"a": [10**400] * 60, "y": np.arange(60) % 2}), target="y"),
-        lambda: dpviz.dataset(pd.DataFrame(np.eye(60)[:, :3], columns=["a", "a", "y"]), target="y"),
-        lambda: dpviz.release(FAST).model.predict(pd.DataFrame({"a": _TEXTS})),
-    ],
-)
-def test_what_cannot_be_used_is_one_error(wrong: Callable[[], object]) -> None:
-    assert_refused(wrong)

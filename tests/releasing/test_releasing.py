@@ -376,3 +376,26 @@ def test_the_card_says_what_is_proved_and_under_which_conditions() -> None:
     assert all(f"- Only if: {condition}." in conditional.card for condition in conditional.calibration.conditions)
     worse = dataclasses.replace(made.calibration, proved_budget=dpviz.Budget(1.0, 1e-3))
     assert_refused(_require_proof, worse, dpviz.Budget(1.0, 1e-5), match="is proved")
+
+
+_TEXTS = pd.Series(["\ud800", "b"] * 30, dtype=object)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            lambda name=name: dpviz.release(FAST, **{name: "no"})
+            for name in ("all_rows", "unproved", "ranges_from_data", "tried")
+        ),
+        lambda: dpviz.private_search(FAST, {"lam": [0.1]}, private_ranges=np.ones(2)),
+        lambda: dpviz.private_search(FAST, {"lam": 5}),
+        lambda: dpviz.dataset(pd.DataFrame({"a": _TEXTS, "y": np.arange(60) % 2}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame({"a": range(60), "y": _TEXTS}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame({"a": [10**400] * 60, "y": np.arange(60) % 2}), target="y"),
+        lambda: dpviz.dataset(pd.DataFrame(np.eye(60)[:, :3], columns=["a", "a", "y"]), target="y"),
+        lambda: dpviz.release(FAST).model.predict(pd.DataFrame({"a": _TEXTS})),
+    ],
+)
+def test_what_cannot_be_used_is_one_error(wrong: Callable[[], object]) -> None:
+    assert_refused(wrong)
