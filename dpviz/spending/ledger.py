@@ -344,8 +344,7 @@ class Ledger:
 
     def _read(self) -> bytes:
         if not self.path.exists():
-            cause = f"{str(self.path)!r} is not there"
-            raise InvalidInput("ledger", cause, "Make it first: dpviz ledger FILE --limit EPSILON --delta DELTA.")
+            raise InvalidInput("ledger", f"{str(self.path)!r} is not there", "Make it first: dpviz ledger FILE --limit EPSILON.")
         content = toml.read_bytes(self.path, "ledger", _MOST_BYTES)
         if self.path.stat().st_nlink > 1:
             cause = f"{str(self.path)!r} has several names (hard links), which would become different ledgers"
