@@ -25,8 +25,11 @@ def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.
     return parse(read_bytes(path, field, most), field, fix, most)
 
 
-def read_bytes(path: str | os.PathLike[str], field: str, most: int) -> bytes:
+def read_bytes(path: str | os.PathLike[str], field: str, most: int, absent: str = "") -> bytes:
     """The content of a plain file, at most one byte more than `most`.
+
+    Args:
+        absent: what to do where it is not there; to check the path by default.
 
     Raises:
         InvalidInput: the file cannot be read.
@@ -37,7 +40,8 @@ def read_bytes(path: str | os.PathLike[str], field: str, most: int) -> bytes:
         with Path(path).open("rb") as stream:
             return stream.read(most + 1)
     except OSError as error:
-        raise InvalidInput(field, f"cannot be read ({error.strerror})", f"Check the path {show(os.fspath(path))}.") from error
+        fix = absent if absent and isinstance(error, FileNotFoundError) else f"Check the path {show(os.fspath(path))}."
+        raise InvalidInput(field, f"cannot be read ({error.strerror})", fix) from error
     except ValueError as error:  # a zero byte
         if isinstance(error, InvalidInput):
             raise

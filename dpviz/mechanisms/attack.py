@@ -113,13 +113,13 @@ def strongest_attack(mechanism: Mechanism, setting: Setting, calibration: Calibr
     if isinstance(mechanism, DeclaresEvent) and (relation is Neighbouring.REPLACE_ONE or pure or not calibration.preparation_mu):
         event = protection.released_event(mechanism, setting, calibration)
     if event is not None:
-        prepared = isinstance(event, Composed) and calibration.preparation_mu > 0
-        own = event.events[-1] if prepared and isinstance(event, Composed) else event
-        pure, gaussian = (pure, 0.0 if pure else calibration.preparation_mu) if prepared else (0.0, 0.0)
+        own, beside, gaussian = event, 0.0, 0.0
+        if isinstance(event, Composed) and calibration.preparation_mu:  # preparations, then what the method releases
+            own, beside, gaussian = event.events[-1], pure, 0.0 if pure else calibration.preparation_mu
         # total variations of preparations and of what follows add up
-        distance = min(1.0, total_variation(gaussian) + curves.advantage(own, relation, pure))
+        distance = min(1.0, total_variation(gaussian) + curves.advantage(own, relation, beside))
         whole = isinstance(mechanism, ReleasesGaussians) and not gaussian
-        reached = partial(curves.detections, own, relation=relation, pure=pure) if whole else partial(np.add, distance)
+        reached = partial(curves.detections, own, relation=relation, pure=beside) if whole else partial(np.add, distance)
         bounded(distance, GAUSSIAN if whole else DISTANCE, reached)
     if isinstance(mechanism, BoundsDistance):
         distance = protection.distance(mechanism, setting, calibration)

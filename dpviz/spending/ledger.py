@@ -343,9 +343,8 @@ class Ledger:
                     _write(self.path, content, stat.S_IMODE(self.path.stat().st_mode))
 
     def _read(self) -> bytes:
-        if not self.path.exists():
-            raise InvalidInput("ledger", f"{str(self.path)!r} is not there", "Make it first: dpviz ledger FILE --limit EPSILON.")
-        content = toml.read_bytes(self.path, "ledger", _MOST_BYTES)
+        make = f"Make {str(self.path)!r} first: dpviz ledger FILE --limit EPSILON."
+        content = toml.read_bytes(self.path, "ledger", _MOST_BYTES, absent=make)
         if self.path.stat().st_nlink > 1:
             cause = f"{str(self.path)!r} has several names (hard links), which would become different ledgers"
             raise InvalidInput("ledger", cause, "Keep one of them and remove the others.")

@@ -345,7 +345,7 @@ def test_a_ledger_is_never_overwritten(ledger: Ledger, tmp_path: Path) -> None:
     assert_refused(Ledger.create, kept, table="x", limit=Budget(1.0, 1e-5), match="there already")
     assert not (tmp_path / "notes.txt.lock").exists(), "nothing is left beside a file that is refused"
     assert_refused(Ledger.create, tmp_path / "new.toml", table="x", limit=Budget(1.0), match="delta > 0")
-    assert_refused(Ledger, tmp_path / "none.toml", match="Make it first: dpviz ledger FILE")
+    assert_refused(Ledger, tmp_path / "none.toml", match="first: dpviz ledger FILE")
 
 
 def test_a_release_is_entered_before_it_is_trained(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,7 +58,7 @@ class KeptModels(FileStore):
             self.write(key, models.astype("<f8").tobytes())
 
 
-BLOCK = 112  # models that are kept in one file, and trained together where the mechanism can: a kernel has this width
+BLOCK, JOINED = 16, 112  # models that are kept in one file: trained one by one, and together, where a kernel has this width
 SHADOW, TARGET = "shadow", "target"
 _ROLES = (SHADOW, TARGET)
 _KEY = 6  # of the streams of random halves among those of a seed
@@ -131,12 +131,17 @@ class Halves:
         """The calibration of the run's budget for half of the rows."""
         return protection.calibrate(self.mechanism, self.setting, resolve(self.spec).budget)
 
+    @property
+    def joins(self) -> bool:
+        """True where models are trained together."""
+        return self.mechanism.joins_members and self.setting.linear
+
     def train(self, role: str, models: Sequence[int], monitor: Monitor = ignore) -> Floats:
         """(k, m) released parameters of models of a role; zeros where training diverged.
 
         All rows with weights 0 and 1, over the public number of rows of a half, have the gradients of the halves.
         """
-        if len(models) > 1 and not (self.mechanism.joins_members and self.setting.linear):
+        if len(models) > 1 and not self.joins:
             return np.concatenate([self.train(role, [k], inside) for k, inside in track(monitor, models)])
         if len(models) > 1:
             problem, members = replace(self.problem, public_n=self.size), self.masks(role, models).T
@@ -167,8 +172,9 @@ def train_models(
         wanted: (role, how many models), in this order.
         monitor: receives the share of all models that are there; raises to cancel.
     """
-    blocks = [(role, range(k, min(k + BLOCK, count))) for role, count in wanted for k in range(0, count, BLOCK)]
+    size = JOINED if halves.joins else BLOCK
     here, _ = halves.spec.dataset, halves.calibration
+    blocks = [(role, range(k, min(k + size, count))) for role, count in wanted for k in range(0, count, size)]
 
     def work(b: int, tick: Monitor) -> Floats:
         role, block = blocks[b]

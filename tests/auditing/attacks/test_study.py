@@ -12,7 +12,7 @@ from support import Cancelled, cancel
 import dpviz
 from dpviz.auditing.attacks.attacked import detections_allowed
 from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
-from dpviz.auditing.attacks.halves import BLOCK, SHADOW, TARGET, Halves, KeptModels, train_models
+from dpviz.auditing.attacks.halves import JOINED, SHADOW, TARGET, Halves, KeptModels, train_models
 from dpviz.auditing.attacks.study import attack_over_epsilon, attack_run, watch_attacks
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.common import version
@@ -117,9 +117,9 @@ def test_kept_models_are_of_this_code_of_auditing(monkeypatch: pytest.MonkeyPatc
 
         version.engine_version.cache_clear()
         monkeypatch.setattr(version, "content_hash", changed)
-        return Halves.make(HALVED).key(SHADOW, range(BLOCK))
+        return Halves.make(HALVED).key(SHADOW, range(JOINED))
 
-    assert keyed(b"") == Halves.make(HALVED).key(SHADOW, range(BLOCK)) != keyed(b"# another line")
+    assert keyed(b"") == Halves.make(HALVED).key(SHADOW, range(JOINED)) != keyed(b"# another line")
     version.engine_version.cache_clear()
 
 
@@ -178,24 +178,24 @@ def test_models_trained_together_are_those_of_their_own_halves(weights: tuple[fl
 
 
 def test_more_models_begin_with_those_that_are_there(tmp_path: Path, store: KeptModels) -> None:
-    few = all_models(HALVED, BLOCK, store)
+    few = all_models(HALVED, JOINED, store)
     assert len(list(tmp_path.glob("*.models"))) == 1
-    many = all_models(HALVED, 2 * BLOCK + 3, store)
-    assert (many[:BLOCK] == few).all()
+    many = all_models(HALVED, 2 * JOINED + 3, store)
+    assert (many[:JOINED] == few).all()
     assert len(list(tmp_path.glob("*.models"))) == 3
-    assert (all_models(HALVED, 2 * BLOCK + 3) == many).all()
+    assert (all_models(HALVED, 2 * JOINED + 3) == many).all()
 
 
 def test_what_was_finished_is_not_trained_again(store: KeptModels, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = all_models(HALVED, BLOCK, store)
+    before = all_models(HALVED, JOINED, store)
 
     def never(*_: object) -> None:
         raise AssertionError("trained again")
 
     monkeypatch.setattr(Halves, "train", never)
-    assert (all_models(HALVED, BLOCK, store) == before).all()
+    assert (all_models(HALVED, JOINED, store) == before).all()
     with pytest.raises(AssertionError, match="trained again"):
-        all_models(replace(HALVED, seed=1), BLOCK, store)
+        all_models(replace(HALVED, seed=1), JOINED, store)
 
 
 def test_nothing_of_an_upload_goes_to_the_disk(tmp_path: Path, store: KeptModels) -> None:
