@@ -55,7 +55,7 @@ def test_declares_itself(cls: type[Mechanism]) -> None:
         assert declared.check(name, default) == default
         assert declared.parse(name, declared.text(default)) == default
         assert declared.describe()
-        tried = declared.around(default, 7)
+        tried = declared.candidates(default, 7)
         assert default in tried or declared.automatic
         assert [declared.check(name, value) for value in tried] == list(tried)
 

@@ -142,7 +142,7 @@ class Knob(ABC):
         """The control on a page, where the knob has `value` now."""
         return Line()
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+    def candidates(self, value: Any, count: int) -> tuple[Any, ...]:
         """About `count` values to try, in order; `value` is among them, and the only one where nothing else suggests itself."""
         return (value,)
 
@@ -201,7 +201,7 @@ class Number(Knob):
     def form(self, value: Any) -> Form:
         return Enter(self.low, self.high, self._step(value), isinstance(self._typed(0), int), bool(self.automatic))
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+    def candidates(self, value: Any, count: int) -> tuple[Any, ...]:
         """Up and down by factors of `ratio` on a logarithmic scale, otherwise evenly over the range."""
         half = count // 2
         if self._by_factors() and value > 0:
@@ -242,7 +242,7 @@ class Number(Knob):
 class Whole(Number):
     """A whole number.
 
-    >>> Whole(label="Steps", help="", low=1, high=100, log=True).around(10, 5)
+    >>> Whole(label="Steps", help="", low=1, high=100, log=True).candidates(10, 5)
     (2, 5, 10, 20, 40)
     """
 
@@ -294,7 +294,7 @@ class Choice(Knob):
     def form(self, value: Any) -> Form:
         return Pick(self.options)
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+    def candidates(self, value: Any, count: int) -> tuple[Any, ...]:
         return self.options
 
 
@@ -320,7 +320,7 @@ class Switch(Knob):
     def form(self, value: Any) -> Form:
         return Tick()
 
-    def around(self, value: Any, count: int) -> tuple[Any, ...]:
+    def candidates(self, value: Any, count: int) -> tuple[Any, ...]:
         return (False, True)
 
 

@@ -34,7 +34,7 @@ def test_what_a_knob_writes_it_reads_back(kind: Knob, values: st.SearchStrategy[
         assert kind.check("k", value) == value
         assert kind.parse("k", kind.text(value)) == value
         assert type(kind.parse("k", kind.text(value))) is type(value)
-        tried = kind.around(value, 7)
+        tried = kind.candidates(value, 7)
         assert value in tried
         assert all(kind.check("k", v) == v for v in tried)
         assert kind.in_words(value)

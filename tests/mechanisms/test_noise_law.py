@@ -39,7 +39,7 @@ def numbers(name: str) -> Iterator[dict[str, Any]]:
                 continue
             # where a rule is the default: the longest gradient of a row, else 7 times the least
             default = ALL[name].defaults()[knob] or (1.0 if knob == "clip_norm" else 7 * declared.low)
-            tried = [v for v in declared.around(declared.check(knob, default), 7) if v != ALL[name].defaults()[knob]]
+            tried = [v for v in declared.candidates(declared.check(knob, default), 7) if v != ALL[name].defaults()[knob]]
             beyond = sorted((v for v in tried if direction * (v - default) > 0), key=lambda v: abs(v - default))
             chosen[knob] = (beyond or tried)[0]
         if chosen:

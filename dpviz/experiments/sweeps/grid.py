@@ -98,7 +98,7 @@ def values(spec: RunSpec, name: str, steps: int = STEPS) -> tuple[Any, ...]:
     in_force = (
         resolve(spec).lam if name == "lam" else protection.knob_value(spec.build(), name, setting_of(spec), resolve(spec).budget)
     )
-    return tuple(now if value == in_force else value for value in declared_knobs(spec)[name].around(in_force, steps))
+    return tuple(now if value == in_force else value for value in declared_knobs(spec)[name].candidates(in_force, steps))
 
 
 def grid(spec: RunSpec, first: str, second: str, steps: int = STEPS, seeds: int = SEEDS, metrics: tuple[str, ...] = ()) -> Grid:
