@@ -287,8 +287,10 @@ def matmul(rows: Array, columns: Array) -> Array:
     out = np.empty((len(rows), columns.shape[1]), rows.dtype)
     size = rows_per_product(len(rows), columns.size)
     whole = len(rows) - len(rows) % size
-    np.matmul(rows[:whole].reshape(-1, size, rows.shape[1]), columns, out=out[:whole].reshape(-1, size, columns.shape[1]))
-    np.matmul(rows[whole:], columns, out=out[whole:])
+    # OpenBLAS takes along what registers held before, which raises "invalid"; the product is right
+    with np.errstate(invalid="ignore"):
+        np.matmul(rows[:whole].reshape(-1, size, rows.shape[1]), columns, out=out[:whole].reshape(-1, size, columns.shape[1]))
+        np.matmul(rows[whole:], columns, out=out[whole:])
     return out
 
 
