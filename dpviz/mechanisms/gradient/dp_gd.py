@@ -22,7 +22,7 @@ from dpviz.mechanisms.capabilities import (
     PublicSteps,
     ReleasesGaussians,
 )
-from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
@@ -105,7 +105,7 @@ class DPGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians, HasEx
         sensitivity = self.sensitivity_bounds(setting)[0].value
         steps, exact, sigma, proved = self.step_count(setting), self._exact(setting, budget), self._sigma(setting, budget), budget
         step_size = self._step_size(setting, sigma)
-        notes: tuple[str, ...] = rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps)
+        notes: tuple[str, ...] = rounding(setting)
         if self.noise == "published":
             reached = float(gaussian_epsilon(budget.delta, sensitivity * math.sqrt(steps) / sigma))
             # within rounding of the exact noise the budget is met exactly

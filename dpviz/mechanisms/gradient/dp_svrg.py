@@ -16,7 +16,7 @@ from dpviz.mechanisms.all_rows import precision, rounding
 from dpviz.mechanisms.base import Calibration, Fit, Floats, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.individual import path_epsilon, room_for_path
 from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.mechanisms.published import open_constant_knob
@@ -141,7 +141,6 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             conversion="Canonne, Kamath, Steinke 2020",
             notes=(
                 *rounding(setting),
-                *unfinished(setting, step_size * setting.unit_step, self.rounds * self.inner_steps),
                 "The published form draws one row per inner step and adds its noise there; see the noise knob.",
                 "Noise of an inner step follows |x − w|, the public distance to the snapshot, and is 0 at the snapshot itself.",
                 "Every iterate may be published.",

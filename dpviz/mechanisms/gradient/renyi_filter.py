@@ -15,7 +15,7 @@ from dpviz.mechanisms.all_rows import AllRows, RowBudget, by_seeds, precision, r
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
-from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows, unfinished
+from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
@@ -124,7 +124,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             noise_scale=sigma,
             accountant="individual Gaussian privacy filter",
             conversion="μ-GDP to (ε, δ), Balle & Wang 2018, Theorem 8",
-            notes=notes + rounding(setting) + unfinished(setting, step_size * setting.unit_step, steps),
+            notes=notes + rounding(setting),
             for_training=StepSize(step_size),
             mu=mu,
             details={
