@@ -1,5 +1,6 @@
 """The entry that a run's release makes in a ledger, and what several trainings of a run cost together."""
 
+from dpviz.common.progress import Monitor, ignore
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.models import Setting
@@ -59,14 +60,19 @@ def _event(mechanism: Mechanism, setting: Setting, calibration: Calibration, bud
     return event if alone <= budget.epsilon * (1 + 1e-3) else None
 
 
-def totals(mechanism: Mechanism, setting: Setting, calibration: Calibration, most: int) -> list[float]:
+def totals(mechanism: Mechanism, setting: Setting, calibration: Calibration, most: int, monitor: Monitor = ignore) -> list[float]:
     """The smallest proved epsilon, at the budget's delta, of 1 .. most trainings together; empty where nothing is proved.
 
     Args:
         setting: public facts of the training rows.
         calibration: of the mechanism for `setting`.
+        monitor: receives progress; raises to cancel.
     """
     if calibration.proved_budget is None:
         return []
     release, delta = entry_of(mechanism, setting, calibration).release, calibration.budget.delta
-    return [total_epsilon([release] * count, delta, calibration.neighbouring) for count in range(1, most + 1)]
+    sums = []
+    for count in range(1, most + 1):
+        sums.append(total_epsilon([release] * count, delta, calibration.neighbouring))
+        monitor(count / most)
+    return sums

@@ -1,12 +1,14 @@
 """Charts with their content in words, and how each method is drawn, the same on every page."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.memory import Cache
+from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import folds, glossary, recorder, tables
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import read_out
@@ -37,6 +39,8 @@ document.currentScript.previousElementSibling.onclick = () => {{
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copy.outerHTML);
 }};</script>"""
 
+_drawn: Cache[tuple[str, str, bool]] = Cache("still pictures", 32 << 20, lambda made: len(made[0]) + len(made[1]))
+
 #: whether the reader's window is narrow, as the page's frame reports it
 NARROW = "dpviz.narrow"
 
@@ -55,8 +59,6 @@ def chart(
     on_select: Callable[[], None] | None = None,
     clicks: bool | Callable[[list[str]], None] = False,
     rows: bool = False,
-    still: bool = False,
-    wide: bool = False,
     of: RunSpec | None = None,
 ) -> list[str]:
     """A picture with one menu: its content in words (also its alternative text), its data as CSV, PNG, the call in Python.
@@ -69,9 +71,6 @@ def chart(
         clicks: whether points can be clicked, or what is called before the page is drawn again after a click; the figure
             needs dragmode "pan" or "zoom".
         rows: whether single real rows can be read off it; reports leave it out unless they are asked for.
-        still: whether the page draws it as SVG, which is there in half of plotly's time: for what a slider moves
-            (benchmarks/README.md).
-        wide: whether a still picture takes the whole width of a page.
         of: the run that is drawn; None for pictures of many.
 
     Returns:
@@ -80,21 +79,53 @@ def chart(
     recorder.keep(key, Chart(figure, summary, data), rows=rows, of=of)
     if folds.in_closed_fold():
         return []
-    points: list[dict[str, Any]] = []
     with st.container(key=f"picture-{key}"):
-        if still:
-            _still(figure, key, summary, _WIDE if wide else _SIZES)
-        else:
-            points = _live(figure, key, summary, on_select, clicks)
-        with st.popover("", icon=":material/more_horiz:", key=f"menu-{key}", help="About this picture", type="tertiary"):
-            st.caption(words.markdown(summary), help=glossary.explain(summary))
-            if data is not None:
-                tables.download(data, key)
-            if still:
-                st.html(_SAVE.format(key=key), unsafe_allow_javascript=True)
-            if of is not None:
-                st.code(python_call(of), language="python", wrap_lines=True)
+        points = _live(figure, key, summary, on_select, clicks)
+        _menu(key, summary, data, of)
     return _customdata(points)
+
+
+def still_chart(
+    key: str, make: Callable[[], Chart], run: str, *given: Hashable, of: RunSpec, rows: bool = False, wide: bool = False
+) -> None:
+    """A picture as SVG, which is there in half of plotly's time: for what a slider moves (benchmarks/README.md).
+
+    It is made once, and shown to all who look at the same.
+
+    Args:
+        key, of, rows: as of `chart`.
+        make: makes the picture and its words of the run and of what is `given`, in the reader's theme.
+        run: the run's key (`ResolvedRun.key`).
+        given: what else decides the picture.
+        wide: whether it takes the whole width of a page.
+    """
+    recorder.keep(key, make, rows=rows, of=of)
+    width = (_WIDE if wide else _SIZES)[is_narrow()]
+
+    def draw(_: Monitor) -> tuple[str, str, bool]:
+        made = make()
+        # Streamlit lets no SVG pass as HTML, but a script can set it
+        escaped = json.dumps(picture(made.figure, key, made.words, width)).replace("<", "\\u003c")
+        html = _FRAME.format(key=key, drawn=escaped) + read_out.table(made.figure, made.words)
+        return html, made.words, made.table is not None
+
+    decided = run, key, given, width, st.context.theme.type
+    html, summary, tabled = _drawn.compute(decided, draw, owner=of.dataset)
+    with st.container(key=f"picture-{key}"):
+        st.html(html, unsafe_allow_javascript=True)
+        _menu(key, summary, (lambda: make().data) if tabled else None, of, save=_SAVE.format(key=key))
+
+
+def _menu(key: str, summary: str, data: Any, of: RunSpec | None, save: str = "") -> None:
+    """What belongs to a picture: its content in words, its table, its PNG and its call."""
+    with st.popover("", icon=":material/more_horiz:", key=f"menu-{key}", help="About this picture", type="tertiary"):
+        st.caption(words.markdown(summary), help=glossary.explain(summary))
+        if data is not None:
+            tables.download(data, key)
+        if save:
+            st.html(save, unsafe_allow_javascript=True)
+        if of is not None:
+            st.code(python_call(of), language="python", wrap_lines=True)
 
 
 def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
@@ -109,12 +140,6 @@ def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None = Non
     else:
         made = make()
         chart(made.figure, key, made.words, made.table if callable(made.table) else None, of=of)
-
-
-def _still(figure: Any, key: str, summary: str, widths: tuple[int, int]) -> None:
-    """The picture as SVG, set by a script because Streamlit lets no SVG pass as HTML."""
-    escaped = json.dumps(picture(figure, key, summary, widths[is_narrow()])).replace("<", "\\u003c")
-    st.html(_FRAME.format(key=key, drawn=escaped) + read_out.table(figure, summary), unsafe_allow_javascript=True)
 
 
 def _live(figure: Any, key: str, summary: str, on_select: Any, clicks: Any) -> list[dict[str, Any]]:

@@ -189,9 +189,17 @@ def complete(query: Mapping[str, str]) -> dict[str, str]:
 
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
     """
-    beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if key not in FIELDS and "." not in key}
-    run = resolve(RunSpec.from_query(query, []), []).request.to_query()
+    here = _run_of(st.session_state.get(_ADDRESS) or {})
+    run = _run_of(query)
+    if run != here:  # the page's own address is complete
+        run = resolve(RunSpec.from_query(run, []), []).request.to_query()
+    beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if key not in _run_of(query)}
     return links.add_version(run | {key: value for key, value in beside.items() if value})
+
+
+def _run_of(query: Mapping[str, str]) -> dict[str, str]:
+    """The part of an address that holds the run."""
+    return {key: value for key, value in query.items() if key in FIELDS or "." in key}
 
 
 def previous_value(key: str, otherwise: Any) -> Any:

@@ -9,6 +9,7 @@ from dpviz.dashboard.components import recorder
 from dpviz.dashboard.frame import metric
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting import words
 
@@ -33,6 +34,6 @@ def _before() -> Outcome | None:
     """The run that was shown last; None where its data has changed or gone since."""
     last: Outcome | None = tasks.last_result("run")
     with suppress(InvalidInput):
-        if last is not None and st.session_state["observed.run"].key == tasks.training(last.spec).key:
+        if last is not None and last.key == resolve(last.spec).key():
             return last
     return None

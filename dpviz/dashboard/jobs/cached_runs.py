@@ -24,10 +24,12 @@ class Outcome:
     """A `dpviz.Result` without its data and rows, small enough to keep; see there.
 
     Attributes:
+        key: of the run (`ResolvedRun.key`).
         cost: what the accuracy is lost to, or another metric (`measured_by`).
         attack: the best possible attack; None where nothing is proved.
     """
 
+    key: str
     spec: RunSpec
     theta: Floats
     accuracy: Floats
@@ -63,7 +65,8 @@ _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nb
 def outcome(spec: RunSpec, monitor: Monitor = ignore) -> Outcome:
     """The outcome of a run, from memory where it is there. Pages ask for it by `tasks.outcome`."""
     run = resolve(spec)
-    return _store.compute(run.key(), lambda listen: _compute(run.spec, listen), owner=spec.dataset, monitor=monitor)
+    key = run.key()
+    return _store.compute(key, lambda listen: _compute(key, run.spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def stored_outcome(spec: RunSpec) -> Outcome | None:
@@ -76,7 +79,7 @@ def clear() -> None:
     _store.clear()
 
 
-def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
+def _compute(key: str, spec: RunSpec, monitor: Monitor) -> Outcome:
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
     cost = split_cost(
         spec,
@@ -87,5 +90,5 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         models=(result.theta, result.labels),
     )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
-    made: dict[str, Any] = {"spec": spec, "cost": cost, "attack": attack}
+    made: dict[str, Any] = {"key": key, "spec": spec, "cost": cost, "attack": attack}
     return Outcome(**{one.name: getattr(result, one.name) for one in fields(Outcome) if one.name not in made}, **made)

@@ -17,7 +17,7 @@ from dpviz.experiments.studies import decision_boundary
 from dpviz.figures import plane
 from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
-from dpviz.reporting import pictures, words
+from dpviz.reporting import Chart, pictures, words
 from dpviz.reporting.calls import address_text
 from dpviz.reporting.pictures import method_look
 
@@ -48,7 +48,10 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
         there = [row for row in rows if row is not None]
         table = outcome.cost.table if key == "cost" else None
         if there:
-            charts.chart(gauges(there, method, theme, shares=shares), key, summary, table, still=True, of=outcome.spec)
+            decided = outcome.key, outcome.cost.metric.id, overlay and overlay.key
+            charts.still_chart(
+                key, lambda: Chart(gauges(there, method, theme, shares=shares), summary, table), *decided, of=outcome.spec
+            )
 
     if outcome.cost.metric.shares:
         draw([useful, attack], "cost", f"{message} {limit}".strip())
@@ -138,19 +141,22 @@ def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
     Args:
         overlay: a run that is kept for comparison.
     """
-    drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
-    private = drawn.scores(outcome.theta)
-    crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
-    summary = (
-        f"{len(drawn.labels)} training rows, {int(drawn.outlier.sum())} of them ringed outliers. The thick line is the model "
-        f"without privacy; each thin line is one private model. {crossed} of {len(outcome.theta)} have a boundary inside the plot"
-        + ("." if crossed == len(outcome.theta) else "; the others give every point the same label.")
-    )
-    summary += "" if drawn.view.exact else " A line is where the scores, fitted by a plane over the two axes, change sign."
-    frame = drawn.dataset.frame.loc[drawn.dataset.frame.index[drawn.view.ids]]
-    table = partial(tables.join_readable, {"row id": drawn.view.ids}, frame)
-    figure = pictures.plane(outcome, theme, overlay, narrow=charts.is_narrow())
-    charts.chart(figure, "lines", summary, table, rows=True, still=True, of=outcome.spec)
+
+    def picture() -> Chart:
+        drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
+        private = drawn.scores(outcome.theta)
+        crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
+        summary = (
+            f"{len(drawn.labels)} training rows, {int(drawn.outlier.sum())} of them ringed outliers. The thick line is the model "
+            f"without privacy; each thin line is one private model. {crossed} of {len(outcome.theta)} have a boundary inside the "
+            + ("plot." if crossed == len(outcome.theta) else "plot; the others give every point the same label.")
+        )
+        summary += "" if drawn.view.exact else " A line is where the scores, fitted by a plane over the two axes, change sign."
+        frame = drawn.dataset.frame.loc[drawn.dataset.frame.index[drawn.view.ids]]
+        table = partial(tables.join_readable, {"row id": drawn.view.ids}, frame)
+        return Chart(pictures.plane(outcome, theme, overlay, narrow=charts.is_narrow()), summary, table)
+
+    charts.still_chart("lines", picture, outcome.key, overlay and overlay.key, of=outcome.spec, rows=True)
 
 
 def training(outcome: Outcome, theme: Theme) -> None:

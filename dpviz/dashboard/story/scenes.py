@@ -23,7 +23,7 @@ from dpviz.experiments.studies import decision_boundary, inspected, story
 from dpviz.figures import story as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import HasRule, NoisesRows
-from dpviz.reporting import words
+from dpviz.reporting import Chart, words
 from dpviz.reporting.pictures import method_look, plane
 from dpviz.spending.of_run import totals
 
@@ -63,10 +63,9 @@ def _say(sentence: str) -> None:
     st.markdown(words.markdown(sentence))
 
 
-def _lines(outcome: Outcome, theme: Theme, key: str, summary: str, **more: Any) -> None:
+def _lines(outcome: Outcome, theme: Theme, summary: str, **more: Any) -> Chart:
     """The plane with decision lines."""
-    figure = plane(outcome, theme, narrow=charts.is_narrow(), height=380, rings=False, **more)
-    charts.chart(figure, key, summary, rows=True, still=True, of=outcome.spec, wide=True)
+    return Chart(plane(outcome, theme, narrow=charts.is_narrow(), height=380, rings=False, **more), summary)
 
 
 def _result(section: str, doing: str, work: Callable[[Monitor], Any], **more: Any) -> Any:
@@ -87,11 +86,15 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
         else f" Diamonds: {int(kept.ever.sum()):,} of {len(kept.ever):,} rows received noise."
     )
     _say(f"Each thin line is one private model. A smaller ε means more noise, and the lines fan out.{marked}")
-    ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
-    mask = None if kept is None or kept.ever is None else kept.ever[np.searchsorted(kept.row_ids, ids)]
-    drawn = f"each thin line one of {len(outcome.theta)} private models."
-    summary = f"{len(ids):,} training rows; the thick line is the model without privacy, {drawn}"
-    _lines(outcome, theme, "lines", summary + marked, noised=mask)
+
+    def picture() -> Chart:
+        ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
+        mask = None if kept is None or kept.ever is None else kept.ever[np.searchsorted(kept.row_ids, ids)]
+        drawn = f"each thin line one of {len(outcome.theta)} private models."
+        summary = f"{len(ids):,} training rows; the thick line is the model without privacy, {drawn}{marked}"
+        return _lines(outcome, theme, summary, noised=mask)
+
+    charts.still_chart("lines", picture, outcome.key, marked, of=spec, rows=True, wide=True)
     other = None if noises else story.noising_run(spec)
     with st.container(horizontal=True, key="buttons-scene-1"):
         if other is not None:
@@ -108,18 +111,23 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
     if curve is None or not cost.there or not len(curve):
         return
-    levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
-    if not np.isnan(cost.majority):
-        levels.append(pictures.Level("always the commoner class", cost.majority, theme.majority, "dash"))
     right = None if outcome.attack is None else outcome.attack.accuracy
-    chosen, look_of = (spec.epsilon, cost.mean, right), method_look(spec.mechanism, theme)
-    figure = pictures.cost_over(curve, levels, chosen, look_of, theme, title=measure.within, shares=measure.shares)
-    first, last = (words.metric_value(measure, float(v)) for v in curve["mean"].iloc[[0, -1]])
-    summary = (
-        f"Test {measure.within} over ε, mean and 10 to 90 % of the private models: {first} at ε = {curve['epsilon'].iloc[0]:g}, "
-        f"{last} at ε = {curve['epsilon'].iloc[-1]:g}. The dots are at ε = {words.three(spec.epsilon)}."
-    )
-    charts.chart(figure, "cost", summary, lambda: curve, still=True, of=spec, wide=True)
+
+    def picture() -> Chart:
+        levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
+        if not np.isnan(cost.majority):
+            levels.append(pictures.Level("always the commoner class", cost.majority, theme.majority, "dash"))
+        chosen, look_of = (spec.epsilon, cost.mean, right), method_look(spec.mechanism, theme)
+        figure = pictures.cost_over(curve, levels, chosen, look_of, theme, title=measure.within, shares=measure.shares)
+        first, last = (words.metric_value(measure, float(v)) for v in curve["mean"].iloc[[0, -1]])
+        summary = (
+            f"Test {measure.within} over ε, mean and 10 to 90 % of the private models: {first} at ε = "
+            f"{curve['epsilon'].iloc[0]:g}, {last} at ε = {curve['epsilon'].iloc[-1]:g}. The dots are at ε = "
+            f"{words.three(spec.epsilon)}."
+        )
+        return Chart(figure, summary, lambda: curve)
+
+    charts.still_chart("cost", picture, outcome.key, measure.id, of=spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-2"):
         links.page_link("Trade-off", "Compare all methods")
 
@@ -138,13 +146,17 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     gone = _result("person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return
-    ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
-    at = int(np.searchsorted(ids, gone.row_id))
-    person = at if at < len(ids) and ids[at] == gone.row_id else None
     share = "" if not gone.noise > 0 else f" The noise moves it by {words.three(gone.noise)}."
     st.markdown(f"Row {gone.row_id} moves the model by **{words.three(gone.moved)}**.{share}")
-    summary = f"Row {gone.row_id} leaves: retrained without it the parameters change by {words.three(gone.moved)}.{share}"
-    _lines(outcome, theme, "person", summary, person=person, without=gone.after)
+
+    def picture() -> Chart:
+        ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
+        at = int(np.searchsorted(ids, gone.row_id))
+        person = at if at < len(ids) and ids[at] == gone.row_id else None
+        summary = f"Row {gone.row_id} leaves: retrained without it the parameters change by {words.three(gone.moved)}.{share}"
+        return _lines(outcome, theme, summary, person=person, without=gone.after)
+
+    charts.still_chart("person", picture, outcome.key, who, of=spec, rows=True, wide=True)
     with st.container(horizontal=True, key="buttons-scene-3"):
         links.page_link("Person", "Who is that?", row=str(gone.row_id))
 
@@ -154,7 +166,8 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
     spec, who, attack = replace(outcome.spec, seeds=1), WHO_LEAVES.value(), outcome.attack
     limit = "" if attack is None else f" No attacker is right more often than {words.percent(attack.accuracy)}."
     _say(f"An attacker sees one private model and bets: was this person in the data?{limit}")
-    if BETS.draw() and not playing.plays():
+    bets = BETS.draw() and not playing.plays()
+    if bets:
 
         def work(monitor: Monitor) -> Any:
             row = int(setup_for(spec).split.train[story.leaver(spec, who)])
@@ -173,9 +186,12 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
         return
     else:
         cloud, summary = story.best_bet(attack.accuracy), "What the best possible attacker would measure"
-    figure = pictures.two_histograms(cloud, ("with this person", "without"), theme)
-    summary = f"{summary}: histograms with the person and without.{limit}"
-    charts.chart(figure, "bet", summary, lambda: cloud, still=True, of=outcome.spec, wide=True)
+
+    def picture() -> Chart:
+        figure = pictures.two_histograms(cloud, ("with this person", "without"), theme)
+        return Chart(figure, f"{summary}: histograms with the person and without.{limit}", lambda: cloud)
+
+    charts.still_chart("bet", picture, outcome.key, who, bets, of=outcome.spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-4"):
         links.page_link("Audit", "Attack it yourself")
         links.page_link("Guarantees", "What is proved?")
@@ -187,8 +203,8 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
     _say("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
     count = int(TRAININGS.draw(marks=range(1, MOST + 1), label_visibility="collapsed"))
 
-    def work(_: Monitor) -> list[float]:
-        return totals(spec.build(), setting_of(spec), outcome.calibration, MOST)
+    def work(monitor: Monitor) -> list[float]:
+        return totals(spec.build(), setting_of(spec), outcome.calibration, MOST, monitor)
 
     one = outcome.calibration.proved_budget
     if one is None:
@@ -202,10 +218,12 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
     if not math.isfinite(total):
         said = f"At this δ no ε holds for {count} trainings together: the δ of every training adds up."
         st.markdown(said)
-    figure = pictures.total_bars(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
-    charts.chart(
-        figure, "total", f"{said} Their plain sum is {words.three(count * one.epsilon)}.", still=True, of=spec, wide=True
-    )
+
+    def picture() -> Chart:
+        figure = pictures.total_bars(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
+        return Chart(figure, f"{said} Their plain sum is {words.three(count * one.epsilon)}.")
+
+    charts.still_chart("total", picture, outcome.key, count, of=spec, wide=True)
     with st.container(horizontal=True, key="buttons-scene-5"):
         links.page_link("Accounting", "How budgets add up")
 
