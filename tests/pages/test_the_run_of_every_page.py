@@ -10,9 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import ONE_OF_EACH_FAMILY, assert_words, mostly_long
-from support_pages import ACCOUNTING, PAGES, address, opened, settled, text
+from support_pages import ACCOUNTING, PAGES, address, addressed, opened, settled, stills, text
 
 import dpviz
+from dpviz.dashboard.components import charts
 from dpviz.dashboard.components.recorder import Recorder, get_recorder
 from dpviz.dashboard.frame import pinned
 from dpviz.dashboard.jobs import cached_runs
@@ -62,6 +63,38 @@ def test_another_method_is_shown_where_it_is_asked_for_and_is_named() -> None:
     assert found.answers[0].startswith("DP-SGD at ε = 0.7")
     assert document.subject.startswith("DP-SGD on ")
     assert ("Mechanism", "DP-SGD · gradient") in document.settings
+
+
+#: addresses of which each changes the first page's pictures, or those of One model
+CHANGES = [
+    {},
+    *(
+        {key: value}
+        for key, value in (
+            ("epsilon", "0.3"),
+            ("seed", "5"),
+            ("metric", "balanced-accuracy"),
+            ("mechanism", "pidp-sgd"),
+            ("lam", "0.1"),
+            ("who", "typical"),
+            ("trainings", "4"),
+            ("bets", "1"),
+            ("pinned", "dataset=teaching&seeds=2&epsilon=0.2"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "alike"), [("", 1), ("One_model", 3)])
+def test_a_picture_that_is_kept_is_the_one_that_would_be_made_anew(name: str, alike: int) -> None:
+    def pictures(change: dict[str, str]) -> list[str]:
+        return stills(settled(addressed(name, **({"mechanism": "dp-gd"} | change)).run()))
+
+    kept = [pictures(change) for change in CHANGES]
+    assert [shown != kept[0] for shown in kept[1:]].count(False) == alike, "the control: addresses change the pictures"
+    for change, shown in zip(CHANGES, kept, strict=True):
+        charts.still_pictures.clear()
+        assert pictures(change) == shown, change
 
 
 #: page to what it says before the share, and settings of its own

@@ -39,7 +39,7 @@ document.currentScript.previousElementSibling.onclick = () => {{
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(copy.outerHTML);
 }};</script>"""
 
-_drawn: Cache[tuple[str, str, bool]] = Cache("still pictures", 32 << 20, lambda made: len(made[0]) + len(made[1]))
+still_pictures: Cache[tuple[str, str, bool]] = Cache("still pictures", 32 << 20, lambda made: len(made[0]) + len(made[1]))
 
 #: whether the reader's window is narrow, as the page's frame reports it
 NARROW = "dpviz.narrow"
@@ -110,7 +110,7 @@ def still_chart(
         return html, made.words, made.table is not None
 
     decided = run, key, given, width, st.context.theme.type
-    html, summary, tabled = _drawn.compute(decided, draw, owner=of.dataset)
+    html, summary, tabled = still_pictures.compute(decided, draw, owner=of.dataset)
     with st.container(key=f"picture-{key}"):
         st.html(html, unsafe_allow_javascript=True)
         _menu(key, summary, (lambda: make().data) if tabled else None, of, save=_SAVE.format(key=key))
