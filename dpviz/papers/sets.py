@@ -22,6 +22,15 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
+#: rows below which verdicts take more draws, on several splits: a single one decides too much there
+SMALL, SMALL_SEEDS, SMALL_SPLITS = 2000, 100, 5
+
+
+def is_small(name: str) -> bool:
+    """True where verdicts on a set take `SMALL_SEEDS` draws on each of `SMALL_SPLITS` splits."""
+    return rows_of(name) < SMALL
+
+
 def choose(names: Sequence[str], uploads: Mapping[str, str], rows: int = 0, features: int = 0) -> tuple[str, str, list[str]]:
     """(dataset, the person's own file that it is or "", why other own files were not taken).
 

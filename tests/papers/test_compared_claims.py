@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from support_claims import Toward, planted, toward
@@ -62,7 +63,8 @@ def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.
             level = 0.70 + lead * (mechanism == "rsgd-ar" and "averaging" not in grid[0])
             accuracy = np.full((len(budgets), seeds), level)
             gap = np.zeros_like(accuracy)
-            made = Measured(accuracy, gap, 0.5, name, "logistic", np.array(budgets), non_private=best, majority=0.70)
+            one = {"split": 0, "optimum": 0.5, "non_private_accuracy": best, "majority_accuracy": 0.70}
+            made = Measured(accuracy, gap, pd.DataFrame(one, range(seeds)), name, "logistic", np.array(budgets))
             return made, [grid[0]] * len(budgets)
 
         return best_of
@@ -136,6 +138,13 @@ def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
     assert found.accuracy.max() < 0.5
     assert found.epsilons == (0.5, 5.0)
     assert not streams[True] & streams[False]
+    assert found.accuracy.shape == (2, 500)
+    assert sorted({*found.baselines["split"]}) == [0, 1, 2, 3, 4]
+    assert len(streams[False]) == 500, "noise is each split's own"
+    assert "100 noise draws per point on each of 5 splits of teaching" in swap.seeds
+    other = replace(swap, swaps={"dp-sgd": lambda knobs: Turncoat()}).best("dp-sgd", [{}], "teaching", (0.5,), 3)[0]
+    assert len(streams[False]) == 1000, "noise is each method's own"
+    assert other.epsilons == (0.5,)
     _, steady = swap.best("dp-gd", [{"steps": 1}], "teaching", (0.5,), 3)
     assert steady == [{"steps": 1}]
 

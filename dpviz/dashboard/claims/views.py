@@ -15,7 +15,7 @@ from dpviz.dashboard.jobs.job import State
 from dpviz.figures import claims as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
-from dpviz.papers import saved
+from dpviz.papers import saved, sets
 from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome
 from dpviz.papers.figures import catalogue
 from dpviz.reporting import words
@@ -46,7 +46,11 @@ def origin(shown: Sequence[Shown]) -> str:
     text = ""
     if again < len(shown) and kept.day is not None:
         by = f"by version {kept.release}" + ("" if kept.release == __version__ else "; test them again below")
-        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {by}."
+        named = [what for s in shown if s.finding is not None for name, what in s.finding.verdict.numbers if name == "Trained on"]
+        count = len({one for names in named for one in names.split(", ")})
+        draws = f"linear models on small ones with {sets.SMALL_SEEDS} noise draws on each of {sets.SMALL_SPLITS} splits, "
+        on = f"on {count} data sets, {draws}" if count else ""
+        text = f"Computed on {kept.day.day} {kept.day:%B %Y} {on}{by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
 
 

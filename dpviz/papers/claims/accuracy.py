@@ -105,7 +105,7 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
             setting = here.setup(name, chosen)[0].problem.setting
             n = setting.n
             theirs, ends = here.part(0, 3).best(other, tuning_grid(other, chosen, n), name, grid, seeds, model=chosen)
-            numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}", _steps(other, ends, setting)))
+            numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}, first split", _steps(other, ends, setting)))
             label = list_mechanisms()[mechanism].label
             sides = {}
             for s, start in enumerate(STARTS):
@@ -115,7 +115,7 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
                 sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)
                 numbers += [
                     (f"Ahead on {name}, started at {words[start]}", leads(mine, theirs)),
-                    (f"Steps of {label} on {name}, started at {words[start]}", _steps(mechanism, ends, setting)),
+                    (f"Steps of {label} on {name}, first split, started at {words[start]}", _steps(mechanism, ends, setting)),
                 ]
             tables.append(accuracy_lines(name, sides | {list_mechanisms()[other].label: (other, theirs)}))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
@@ -127,7 +127,7 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
             numbers=tuple(numbers),
             table=pd.concat(tables),
             picture=ACCURACY,
-            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+            seeds=context.seeds,
         )
 
     return ByCheck(check, test)
@@ -148,12 +148,12 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
                 best, ends = here.best(mechanism, knobs, name, grid, seeds, by="gap")
                 rows[start].append(best.rows(mechanism))
                 # F(0) of the same problem: the objective of a model that says nothing
-                scale = float(setup.problem.objective(np.zeros((1, setup.problem.m)))[0]) - best.optimum
+                scale = setup.problem.objective(np.zeros((1, setup.problem.m))) - best.baselines["optimum"].to_numpy()
                 share = 100 * best.gap / scale
                 where = f"started at {'the non-private model' if s == 0 else 'zero'}"
                 numbers += [
                     (f"Gap on {name}, {where}", ", ".join(f"{v:.2g} %" for v in share.mean(axis=1))),
-                    (f"Steps on {name}, {where}", _steps(mechanism, ends, setup.problem.setting)),
+                    (f"Steps on {name}, first split, {where}", _steps(mechanism, ends, setup.problem.setting)),
                 ]
                 tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
@@ -164,7 +164,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
             numbers=tuple(numbers),
             table=pd.concat(tables),
             picture=Picture("ε", "gap, % of F(0) − F(θ*)", log_x=True, log_y=True, limit=limit, limit_label="almost zero"),
-            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+            seeds=context.seeds,
         )
 
     return ByCheck(check, test)
@@ -211,7 +211,7 @@ def comparison_test(
             numbers=tuple(numbers),
             table=pd.concat(tables),
             picture=ACCURACY,
-            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0.",
+            seeds=context.seeds,
         )
 
     return ByCheck(check, test)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, Training, protection
+from dpviz.models import get_model
 from dpviz.papers import sets
 from dpviz.papers.checks import Check
 from dpviz.papers.verdict import Verdict
@@ -27,6 +29,7 @@ PAPERS_SETS = ("adult-complete", "bank")
 LARGE = "census-45000"
 TRIALS = 8  # noise draws per setting where hyperparameters are chosen
 _TRIAL_SEED = 1 << 32  # above every seed that one can ask for: the noise of trials is not that of the final models
+_NAMED = 1 << 33  # above these, noise by its name
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,39 +39,46 @@ class Measured:
     Attributes:
         accuracy: (E, S) test accuracies in [0, 1]; averaged over the noise in closed form where its distribution is known.
         gap: (E, S) training objective above its minimum; infinite where training diverged.
-        optimum: the least training objective.
+        baselines: (S,) a draw's split, the least training objective there, and test accuracies of the baselines; columns split,
+            optimum, non_private_accuracy, majority_accuracy.
         dataset, model: what was trained on, and the model's id.
         epsilons: (E,) budgets.
-        non_private, majority: test accuracies of the baselines.
     """
 
     accuracy: Floats
     gap: Floats
-    optimum: float
+    baselines: pd.DataFrame
     dataset: str
     model: str
     epsilons: tuple[float, ...]
-    non_private: float
-    majority: float
+
+    @property
+    def non_private(self) -> float:
+        """Mean test accuracy of the non-private model."""
+        return float(self.baselines["non_private_accuracy"].mean())
+
+    @property
+    def majority(self) -> float:
+        """Mean test accuracy of the majority label."""
+        return float(self.baselines["majority_accuracy"].mean())
 
     def rows(self, name: str) -> pd.DataFrame:
         """The same as a sweep's table, one row per budget and draw, under `name` in the column "mechanism"."""
-        count = self.accuracy.shape[1]
-        return pd.DataFrame(
-            {
-                "dataset": self.dataset,
-                "model": self.model,
-                "mechanism": name,
-                "epsilon": np.repeat(self.epsilons, count),
-                "seed": np.tile(np.arange(count), len(self.epsilons)),
-                "accuracy": self.accuracy.ravel(),
-                "expected_accuracy": np.nan,  # `accuracy` is exact already where the distribution of the noise is known
-                "optimality_gap": self.gap.ravel(),
-                "objective": self.gap.ravel() + self.optimum,
-                "non_private_accuracy": self.non_private,
-                "majority_accuracy": self.majority,
-            }
-        )
+        tables = [
+            self.baselines.assign(
+                dataset=self.dataset,
+                model=self.model,
+                mechanism=name,
+                epsilon=epsilon,
+                seed=range(len(self.baselines)),
+                accuracy=accuracy,
+                expected_accuracy=np.nan,  # `accuracy` is exact already where the distribution of the noise is known
+                optimality_gap=gap,
+                objective=gap + self.baselines["optimum"],
+            )
+            for epsilon, accuracy, gap in zip(self.epsilons, self.accuracy, self.gap, strict=True)
+        ]
+        return pd.concat(tables, ignore_index=True)
 
 
 Swap = Callable[[dict[str, Any]], Mechanism]
@@ -84,6 +94,7 @@ class Context:
         monitor: receives progress; raises to cancel.
         swaps: mechanism id -> what stands in for it, and hook name -> function; tests of the tests plant alternatives.
         trained_on: names of the datasets that the test has asked for so far, in order; its parts share it.
+        drawn: noise draws per point and numbers of splits of those whose best models were asked for; likewise.
     """
 
     full: bool = False
@@ -91,6 +102,16 @@ class Context:
     monitor: Monitor = ignore
     swaps: Mapping[str, Any] = field(default_factory=dict)
     trained_on: list[str] = field(default_factory=list, compare=False)
+    drawn: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False)
+
+    @property
+    def seeds(self) -> str:
+        """What was drawn how often, in words."""
+        words = [
+            f"{draws} noise draws per point on {f'each of {splits} splits' if splits > 1 else 'one split'} of {name}"
+            for name, (draws, splits) in self.drawn.items()
+        ]
+        return f"{'; '.join(words)}; seed {self.seed}, each method's own."
 
     def choose(self, usual: Any, full: Any) -> Any:
         """One of the two, by `full`."""
@@ -117,11 +138,11 @@ class Context:
         function: Callable[..., Any] = self.swaps.get(name, usual)
         return function
 
-    def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3) -> tuple[Setup, float]:
+    def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3, split: int = 0) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""
         if dataset not in self.trained_on:
             self.trained_on.append(dataset)
-        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit")
+        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit", split_seed=split)
         return setup_for(spec), resolve(spec).budget.delta
 
     def measure(
@@ -134,35 +155,38 @@ class Context:
         model: str = "logistic",
         lam: float = 1e-3,
         delta: float | None = None,
+        split: int = 0,
+        stream: str = "",
         held_out: bool = False,
     ) -> Measured:
         """Trains and measures `seeds` models at each budget, all from the context's seed.
 
         Args:
             delta: None for the data's default.
+            split: seed of the 80/20 split.
+            stream: name of the noise; another name has independent noise.
             held_out: train on three quarters of the training rows and measure on the others, with noise of their own.
         """
-        shared, usual = self.setup(dataset, model, lam)
+        shared, usual = self.setup(dataset, model, lam, split)
         delta = usual if delta is None else delta
         shared = shared.held_out if held_out else shared
         problem = shared.problem
         calibrations = [protection.calibrate(mechanism, problem.setting, Budget(e, delta)) for e in epsilons]
-        streams = spawn(self.seed + (_TRIAL_SEED if held_out else 0), seeds)
+        noise = zlib.crc32(f"{stream}, split {split}".encode()) if stream else 0
+        streams = spawn(self.seed + noise * _NAMED + (_TRIAL_SEED if held_out else 0), seeds)
         training = Training(problem, calibrations, streams, record=False, monitor=self.monitor)
         trained = train(mechanism, training, keep_diverged=True)  # of a run that diverges, zeros are what one would use instead
         right, expected = trained.accuracy(shared.test), trained.expected_accuracy(shared.test)
         if expected is not None:  # exact over the noise, given each training's own randomness
             right = np.broadcast_to(expected, right.shape).copy()
-        return Measured(
-            right,
-            trained.optimality_gap,
-            problem.optimal_value,
-            dataset,
-            model,
-            tuple(epsilons),
-            shared.non_private.accuracy,
-            shared.majority.accuracy,
-        )
+        baselines = {
+            "split": split,
+            "optimum": problem.optimal_value,
+            "non_private_accuracy": shared.non_private.accuracy,
+            "majority_accuracy": shared.majority.accuracy,
+        }
+        table = pd.DataFrame(baselines, index=range(seeds))
+        return Measured(right, trained.optimality_gap, table, dataset, model, tuple(epsilons))
 
     def best(
         self,
@@ -180,12 +204,38 @@ class Context:
         """Models with the knobs of `grid` that do best at each budget on held-out training rows, and what was chosen.
 
         Every method of a comparison is tuned here: on a quarter of the training rows, after training on the others. Test rows
-        score what was chosen, trained on all training rows.
+        score what was chosen, trained on all training rows. Small sets have several splits, convex models more draws there; noise
+        is each method's and split's own.
 
         Args:
             by: "accuracy", or "gap" for the least optimality gap.
+
+        Returns:
+            The models of all splits, and the knobs that were chosen at each budget on the first one.
         """
-        where: dict[str, Any] = {"model": model, "lam": lam, "delta": delta}
+        splits = 1
+        if sets.is_small(dataset):
+            splits, seeds = sets.SMALL_SPLITS, max(seeds, sets.SMALL_SEEDS) if get_model(model).convex else seeds
+        self.drawn[dataset] = seeds, splits
+        where: dict[str, Any] = {"model": model, "lam": lam, "delta": delta, "stream": mechanism}
+        found = [
+            self.part(k, splits)._best(mechanism, grid, dataset, epsilons, seeds, by, **where, split=k) for k in range(splits)
+        ]
+        accuracy, gap = (np.concatenate([getattr(one, name) for one, _ in found], axis=1) for name in ("accuracy", "gap"))
+        baselines = pd.concat([one.baselines for one, _ in found], ignore_index=True)
+        return Measured(accuracy, gap, baselines, dataset, model, tuple(epsilons)), found[0][1]
+
+    def _best(
+        self,
+        mechanism: str,
+        grid: Sequence[dict[str, Any]],
+        dataset: str,
+        epsilons: Sequence[float],
+        seeds: int,
+        by: str,
+        **where: Any,
+    ) -> tuple[Measured, list[dict[str, Any]]]:
+        """`best` on one split."""
         score = np.zeros((len(grid), len(epsilons)))
         for k, knobs in enumerate(grid if len(grid) > 1 else ()):
             trial = self.part(k, len(grid) + 1).measure(

@@ -47,8 +47,7 @@ def surges(check: Check) -> Test:
             numbers=tuple(epochs),
             table=pd.concat(parts),
             picture=Picture("ε", "test accuracy, %", log_x=True),
-            seeds=f"{seeds} noise draws per point, seed {context.seed}, split 0; δ = {DELTA:g} and batches of √n rows "
-            "as in the paper.",
+            seeds=f"{context.seeds} δ = {DELTA:g} and batches of √n rows as in the paper.",
         )
 
     return ByCheck(check, test)

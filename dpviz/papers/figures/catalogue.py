@@ -25,8 +25,6 @@ FIGURES: tuple[Figure, ...] = (*chen.FIGURES, *kang.FIGURES)
 PANELS: dict[str, tuple[Figure, Panel]] = {
     f"{figure.id}-{name}": (figure, panel) for figure in FIGURES for name, panel in figure.panels.items()
 }
-#: rows below which a panel has more draws, on several splits: a single one decides too much there
-SMALL, SMALL_SEEDS, SMALL_SPLITS = 2000, 100, 5
 #: where a setting of a figure comes from
 GIVEN = "the paper gives it"
 SILENT = "the paper gives no value: the automatic rule is used"
@@ -90,7 +88,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
     elif delta >= 1 / n:
         delta = None
-    seeds, splits = (SMALL_SEEDS, SMALL_SPLITS) if rows_of(dataset) < SMALL else (figure.seeds, 1)
+    seeds, splits = (sets.SMALL_SEEDS, sets.SMALL_SPLITS) if sets.is_small(dataset) else (figure.seeds, 1)
     chosen = {
         name: {
             knob: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value
