@@ -11,11 +11,10 @@ from support import assert_refused
 
 import dpviz
 from dpviz.mechanisms import get_mechanism
-from dpviz.models import Rows, get_model
+from dpviz.models import get_model
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.repeated_selection import best_of, repetitions, replace_one_curve
 from dpviz.privacy.budget import Budget, Status
-from dpviz.releasing import tuning
 from dpviz.releasing.tuning import private_search
 from dpviz.spending import Ledger
 from dpviz.spending.private_search import Candidate, Plan, plan, search
@@ -110,28 +109,6 @@ def test_scores_carry_the_noise_of_the_plan() -> None:
     assert 20 < wins[0] < wins[1] + 60
 
 
-def test_scoring_rows_are_not_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    trained, scored = [], []
-    original, measure = tuning.train, get_model("logistic").measure
-
-    def watched(mechanism: object, training: object) -> object:
-        trained.append(training.problem.rows.X)  # type: ignore[attr-defined]
-        return original(mechanism, training)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(tuning, "train", watched)
-    monkeypatch.setattr(
-        type(get_model("logistic")), "measure", lambda self, theta, rows: (scored.append(rows.X), measure(theta, rows))[1]
-    )
-    private_search(SPEC, LAM, held_out=0.25)
-    rows = {tuple(row) for row in trained[0]}
-    assert len(trained[0]) + len(scored[0]) == dpviz.setup_for(SPEC).problem.n
-    assert len(scored[0]) == round(0.25 * dpviz.setup_for(SPEC).problem.n)
-    assert not rows & {tuple(row) for row in scored[0]}
-    private_search(SPEC, LAM, held_out=0.25)
-    np.testing.assert_array_equal(scored[-1], scored[0], err_msg="the run's split_seed decides, and no draw")
-    assert all(np.array_equal(x, trained[0]) for x in trained)
-
-
 def test_the_release_says_what_it_is(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
     made = private_search(SPEC, LAM, ledger=ledger, call="a search")
@@ -168,20 +145,3 @@ def test_what_cannot_be_searched_is_refused_in_words(
     spec: dpviz.RunSpec, values: dict[str, list[float]], more: dict[str, object], field: str
 ) -> None:
     assert_refused(private_search, spec, values, field=field, **more)
-
-
-@pytest.mark.parametrize("planted", [False, True])
-def test_class_weights_reach_training(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the rows of every class; the planted mistake drops the weights on the way."""
-    trained, train = [], tuning.train
-    monkeypatch.setattr(tuning, "train", lambda m, t: (trained.append(t.problem.rows), train(m, t))[1])
-    if planted:
-        monkeypatch.setattr(tuning, "Rows", lambda X, y, **_: Rows(X, y))
-    private_search(replace(SPEC, class_weight=5.0), LAM)
-    weights = [
-        sorted(set(np.round(5 * (np.ones(len(r)) if r.weights is None else r.weights)[r.y == s], 9)))
-        for r in trained
-        for s in (-1, 1)
-    ]
-    assert set(map(tuple, weights[::2])) == {(5.0,) if planted else (1.0,)}
-    assert set(map(tuple, weights[1::2])) == {(5.0,)}

@@ -1,11 +1,12 @@
 """Where powers meet in one run and what it is kept under; a field that is declared is everywhere."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,10 @@ from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.sweeps.cell import Cell
 from dpviz.mechanisms import Training, protection
 from dpviz.mechanisms.knobs import Changes
-from dpviz.models import get_model
+from dpviz.models import Rows, get_model
 from dpviz.privacy.budget import row_budget
+from dpviz.privacy.private_ranges import shares
+from dpviz.releasing import Release, training, tuning
 
 N = 160
 
@@ -109,6 +112,84 @@ def test_training_gets_the_rows_weights_noise_and_streams_that_were_calibrated_f
     assert streams == [stream.generate_state(2).tolist() for stream in spawn(spec.seed, spec.seeds)]
 
 
+def published(spec: dpviz.RunSpec, search: bool, all_rows: bool) -> tuple[Release, list[Training], list[Rows]]:
+    """A release, or that of a private search, with what was trained and the rows that models were scored on."""
+    trained: list[Training] = []
+    scored: list[Rows] = []
+    model = type(get_model(spec.model))
+    measure = model.measure
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (training, tuning):
+            patch.setattr(module, "train", lambda mechanism, given: trained.append(given) or train(mechanism, given))
+        patch.setattr(model, "measure", lambda self, theta, rows: scored.append(rows) or measure(self, theta, rows))
+        patch.setattr(random, "SystemRandom", lambda: random.Random(5))
+        make = (
+            partial(dpviz.private_search, values={"lam": [0.05, 0.3]}, mean_runs=3.0, held_out=0.3) if search else dpviz.release
+        )
+        return make(spec, all_rows=all_rows), trained, scored
+
+
+def content(*some: Rows) -> list[bytes]:
+    """Rows with their labels, in an order that does not depend on theirs."""
+    return sorted(row.tobytes() for rows in some for row in np.column_stack([rows.X, rows.y]))
+
+
+def check_release(values: dict[str, Any], search: bool, all_rows: bool) -> None:
+    enough = {"epsilon": 60.0} if values["ranges"] == "private" else {}
+    spec = fitting(values | {"seed": 0, "row_scaling": "unit"} | enough)
+    made, trained, scored = published(spec, search, all_rows)
+    rows, k = made.dataset, made.dataset.person_rows
+    part = np.arange(rows.n) if all_rows else rows.split(spec.split_seed, spec.folds).train
+    n = len(part) - (round(0.3 * len(part)) if search else 0)
+    whole = row_budget(spec.epsilon, spec.delta, n)
+    for one in trained:
+        (cal,), problem = one.calibrations, one.problem
+        for rest in scored if search else [problem.rows.take(part[:0])]:
+            assert content(problem.rows, rest) == content(Rows(rows.X[part], rows.y[part]))
+        heavy = np.where(problem.rows.y > 0, spec.class_weight, 1.0) / max(spec.class_weight, 1.0)
+        assert np.broadcast_to(1.0 if problem.rows.weights is None else problem.rows.weights, n) == pytest.approx(heavy)
+        facts = replace(get_model(spec.model).setting(n, rows.d, problem.lam), person_rows=0 if search else k)
+        budget = made.each or (shares(whole)[1] if made.of_ranges else whole)
+        assert cal.noise_scale == protection.calibrate(spec.build(), facts, budget).for_row().noise_scale
+        assert (cal.noise_scale > 0, problem.public_n, made.rows) == (True, 0, n)
+    assert bool(scored) == search
+    proved = made.calibration.proved_budget
+    assert proved is not None
+    assert (made.calibration.person_rows, made.calibration.budget.epsilon) == (k, pytest.approx(spec.epsilon, rel=0.02))
+    assert (proved.epsilon <= spec.epsilon * (1 + 1e-9), proved.delta <= whole.delta * (1 + 1e-9)) == (True, True)
+    other, *_ = published(replace(spec, dataset=dataset(k, 1).name), search, all_rows)
+    if spec.ranges == "declared" and not search:  # else noisy choices from the rows are public too
+        assert replace(other.model, theta=made.model.theta).to_json() == made.model.to_json()
+    assert (other.rows, other.each, other.calibration.proved_budget) == (n, made.each, proved)
+
+
+@settings(max_examples=20)
+@given(SPECS, st.booleans(), st.booleans())
+def test_what_reaches_the_training_of_a_release_is_what_its_budget_pays_for(
+    values: dict[str, Any], search: bool, all_rows: bool
+) -> None:
+    """Rows, weights, noise; what is scored was not trained on; other rows change parameters and no other public number."""
+    searchable = values["mechanism"] in ("output-gaussian", "dp-gd", "dp-sgd", "cms-output")
+    check_release(values, search and searchable, all_rows)
+
+
+WRONG: dict[str, tuple[Any, str, Any]] = {
+    "scores what it trained on": (tuning, "split_positions", lambda n, *_: (np.arange(n), np.arange(n // 3))),
+    "drops class weights": (tuning, "Rows", lambda X, y, **_: Rows(X, y)),
+    "half the noise": (training, "on_grid", lambda _, cal, m: replace(cal, noise_scale=cal.noise_scale / 2)),
+    "states a label": (training, "encoder_of", lambda rows, _: replace(rows.encoder, scaling=str(rows.y[:9]))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_in_a_release_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {"dataset": dataset(2).name, "mechanism": "dp-gd", "class_weight": 6.0, "split_seed": 3, "ranges": "declared"}
+    check_release(values, WRONG[name][0] is tuning, False)
+    monkeypatch.setattr(*WRONG[name])
+    with pytest.raises(AssertionError):
+        check_release(values, WRONG[name][0] is tuning, False)
+
+
 def answers(spec: dpviz.RunSpec) -> dict[str, np.ndarray]:
     """What is kept in memory for a run, by who keeps it; under "fit" what neither noise nor budget decide."""
     result, inspected = dpviz.run(spec), inspect(spec)
@@ -124,7 +205,7 @@ def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray], *names: str) 
     return all(one[k].shape == other[k].shape and np.allclose(one[k], other[k], rtol=1e-7) for k in names or one)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(SPECS, SPECS, st.sampled_from(list(FIELDS)))
 def test_a_run_has_answers_of_its_own_whatever_is_kept(values: dict[str, Any], others: dict[str, Any], field: str) -> None:
     """One field differs. After the other run the answers are those of empty memory, and keys differ where answers do."""
