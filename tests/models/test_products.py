@@ -23,7 +23,7 @@ LOSSES = [Logistic(), HuberHinge(0.3), PseudoHuber(width=0.7)]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("replicas", [1, 20, 130])
+@pytest.mark.parametrize("replicas", mostly_long([1, 20, 130], 20))
 @pytest.mark.parametrize(("kind", "error"), KINDS)
 def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.floating], error: float) -> None:
     rows, dense = pair()

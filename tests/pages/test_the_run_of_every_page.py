@@ -159,7 +159,7 @@ def told(page: AppTest) -> list[str]:
     return [one.key for one in controls(page) if one.proto.set_value]
 
 
-@pytest.mark.parametrize("name", ["", "Trade-off", "Person"])
+@pytest.mark.parametrize("name", mostly_long(["", "Trade-off", "Person"], "Person"))
 def test_a_page_that_is_drawn_again_tells_nothing_of_its_controls(name: str) -> None:
     page = opened(name, **OF_PAGES.get(name, {}))
     assert told(page)  # the first time, of those that the address sets
