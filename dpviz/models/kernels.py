@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numba as nb
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
@@ -52,15 +53,17 @@ _kernel = njit(**_OPTIONS, cache=_writable())
 _inline = njit(**_OPTIONS, forceinline=True)
 
 
-def entries(rows: NDArray[np.floating]) -> tuple[Entries, Entries]:
-    """Rows (n, d) by row, and by block of ROWS rows and column, where rows are counted from the block's first."""
-    by_row, (n, d) = csr_array(rows), rows.shape
-    block = np.repeat(np.arange(n) // ROWS, np.diff(by_row.indptr))
-    shape = n, -(-n // ROWS) * d
-    blocks = csr_array((by_row.data, by_row.indices + block * d, by_row.indptr), shape=shape).tocsc()
-    both = (by_row.indptr, by_row.indices, by_row.data), (blocks.indptr, blocks.indices % ROWS, blocks.data)
-    by_row, by_column = (Entries(ends.astype(np.int64), places.astype(np.int32), values) for ends, places, values in both)
-    return by_row, by_column
+def by_row(rows: csr_array) -> Entries:
+    """The entries of rows; positions without a sign, for which compiled loops look for no negative ones."""
+    return Entries(rows.indptr.astype(np.uint64), rows.indices.astype(np.uint32), rows.data)
+
+
+def by_column(rows: csr_array) -> Entries:
+    """The entries by block of ROWS rows and column, where rows are counted from the block's first."""
+    n, d = rows.shape
+    block = np.repeat(np.arange(n) // ROWS, np.diff(rows.indptr))
+    blocks = csr_array((rows.data, rows.indices + block * d, rows.indptr), shape=(n, -(-n // ROWS) * d)).tocsc()
+    return Entries(blocks.indptr.astype(np.uint64), (blocks.indices % ROWS).astype(np.uint32), blocks.data)
 
 
 @cache
@@ -82,6 +85,26 @@ def _stack(typing: Any, count: Any, like: Any) -> Any:
         return cgutils.alloca_once(builder, kind, size=context.get_constant(types.intp, count.literal_value))
 
     return types.CPointer(like.dtype)(types.literal(count.literal_value), like), generate
+
+
+@intrinsic
+def _add_vector(typing: Any, to: Any, at: Any, first: Any, value: Any) -> Any:
+    """to[first + r] += value * at[first + r], r < NARROW, as vectors: LLVM leaves so short a loop as single numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        kind = ir.VectorType(context.get_value_type(to.dtype), NARROW)
+        starts = [
+            builder.gep(context.make_array(t)(context, builder, a).data, [given[2]])
+            for t, a in zip((to, at), given, strict=False)
+        ]
+        places = [builder.bitcast(start, kind.as_pointer()) for start in starts]
+        before, term = (builder.load(place, align=1) for place in places)
+        one, same = ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), NARROW), [0] * NARROW)
+        factor = builder.shuffle_vector(builder.insert_element(one, given[3], ir.Constant(ir.IntType(32), 0)), one, same)
+        product = builder.fmul(factor, term, flags=("contract",))
+        builder.store(builder.fadd(before, product, flags=("contract",)), places[0], align=1)
+
+    return types.void(to, at, first, value), generate
 
 
 # e^x = 2^k e^r for the whole number k nearest to x/ln 2: ln 2 in two parts, of which the first has few digits
@@ -129,23 +152,28 @@ def _limited(x, low, high):  # type: ignore[no-untyped-def]
 
 
 @_inline
+def _add_multiple(to, value, at, W):  # type: ignore[no-untyped-def]
+    """to += value * at, (W,)."""
+    for r in range(0, W - W % NARROW, NARROW):
+        _add_vector(to, at, r, value)
+    for r in range(W - W % NARROW, W):
+        to[r] += value * at[r]
+
+
+@_inline
 def _margins(rows, i, theta, W, margin):  # type: ignore[no-untyped-def]
     """Writes <theta_r, x_i> to `margin`, (W,)."""
     for r in range(W):
         margin[r] = 0
     for k in range(rows.ends[i], rows.ends[i + 1]):
-        value, at = rows.values[k], theta[rows.columns[k]]
-        for r in range(W):
-            margin[r] += value * at[r]
+        _add_multiple(margin, rows.values[k], theta[rows.columns[k]], W)
 
 
 @_inline
 def _add(rows, i, slopes, W, total):  # type: ignore[no-untyped-def]
     """Adds x_i times slopes (W,) to `total`, (d, W)."""
     for k in range(rows.ends[i], rows.ends[i + 1]):
-        value, to = rows.values[k], total[rows.columns[k]]
-        for r in range(W):
-            to[r] += value * slopes[r]
+        _add_multiple(total[rows.columns[k]], rows.values[k], slopes, W)
 
 
 def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
@@ -155,7 +183,7 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
     def kernel(rows, blocks, theta, norms, clip_norm, one, loss, weights, first, slopes, total):  # type: ignore[no-untyped-def]
         """
         Args:
-            rows, blocks: as of `entries`.
+            rows, blocks: as of `by_row` and `by_column`.
             weights: (n, k) of rows, of which replica r has column first + r; those beyond have the weight 1.
             theta, total: (d, W); `total` in double precision.
             norms: (n,) of the rows.
@@ -177,14 +205,12 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:
-                    last = min(end, k + SHORT)
+                    last = min(end, k + np.uint64(SHORT))
                     for r in range(W):
                         sums[r] = 0
-                    while k < last:
-                        value, row = blocks.values[k], slopes[blocks.columns[k]]
-                        for r in range(W):
-                            sums[r] += value * row[r]
-                        k += 1
+                    for at in range(k, last):
+                        _add_multiple(sums, blocks.values[at], slopes[blocks.columns[at]], W)
+                    k = last
                     for r in range(W):
                         to[r] += sums[r]
 
@@ -223,10 +249,10 @@ def descend(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
     """Makes the updates `first` to `last` - 1 of mini-batch gradient descent, in double precision."""
 
     @_kernel
-    def kernel(rows, order, bounds, first, last, steps, lam, window, loss, theta, gradient, total):  # type: ignore[no-untyped-def]
+    def kernel(rows, bounds, first, last, steps, lam, window, loss, theta, gradient, total):  # type: ignore[no-untyped-def]
         """
         Args:
-            order: the rows as they are taken; bounds (m + 1,): ends of the batches, of which update t takes number t mod m.
+            bounds: (m + 1,) ends of the batches, of which update t takes number t mod m.
             steps: (T, W) eta; lam: (W,).
             window: after so many updates theta becomes the mean of the iterates since the last time; 0 for never.
             theta, gradient, total: (d, W); the gradient is 0, and `total` the sum of the iterates of this window.
@@ -235,7 +261,7 @@ def descend(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
         slopes = nb.carray(_stack(W, steps), W)
         for t in range(first, last):
             a, b = bounds[t % (len(bounds) - 1)], bounds[t % (len(bounds) - 1) + 1]
-            for i in order[a:b]:
+            for i in range(a, b):
                 _margins(rows, i, theta, W, slopes)
                 for r in range(W):
                     slopes[r] = slope_at(slopes[r], 1.0, *loss)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
@@ -200,15 +201,21 @@ class SparseProducts(Products):
 
         self._kernels, self._d = kernels, rows.X.shape[1]
         signed = rows.signed32 if precision is np.float32 else rows.signed
-        self._entries, self._blocks = rows.once(f"entries {precision}", lambda: kernels.entries(signed))
+        self._sparse = rows.once(f"sparse {precision}", lambda: csr_array(signed))
+        self._entries = rows.once(f"entries {precision}", lambda: kernels.by_row(self._sparse))
         self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))
+
+    def margins(self, theta: Floats, block: slice) -> Array:
+        # scipy adds the entries of a row in their order, for each replica alike: its bits do not depend on the others
+        return np.asarray(self._sparse[block] @ np.ascontiguousarray(theta.T, self.precision))
 
     def gradient(
         self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
     ) -> Floats:
         if rule is not None:
             return super().gradient(theta, loss, clip_norm, weights, rule)
-        out, table, one = np.empty(theta.shape), (self._entries, self._blocks), self.precision(1)
+        blocks = self.rows.once(f"blocks {self.precision}", lambda: self._kernels.by_column(self._sparse))
+        out, table, one = np.empty(theta.shape), (self._entries, blocks), self.precision(1)
         shape = len(self.rows), 0 if weights is None else len(theta)
         own = np.ascontiguousarray(np.broadcast_to(True if weights is None else weights, shape))
         for part, width in self._parts(len(theta)):
@@ -244,12 +251,10 @@ class SparseProducts(Products):
         stops: Sequence[int] = (),
         monitor: Monitor,
     ) -> Floats:
-        n, updates, found = len(self.rows), steps.shape[1], []
-        order = np.arange(n) if order is None else order
-        if bounds[0] != 0 or not bounds[-1] == n == len(order) or min(b - a for a, b in pairwise(bounds)) < 1:
+        updates, found = steps.shape[1], []
+        rows = self._entries if order is None else self._kernels.by_row(self._sparse[order])  # read one after the other
+        if bounds[0] != 0 or not bounds[-1] == len(self.rows) == len(rows.ends) - 1 or min(np.diff(bounds)) < 1:
             raise ValueError("batches must be some of the rows each, one after the other")
-        if not 0 <= order.min() <= order.max() < n:
-            raise IndexError(f"row {order.max()} of {n}")
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // max(len(self._entries.values), 1))
         for part, width in self._parts(len(steps)) if len(steps) > 1 else [(slice(0, 1), 1)]:
             w, gradient, total = np.zeros((3, self._d, width))
@@ -257,7 +262,7 @@ class SparseProducts(Products):
             kernel = self._kernels.compiled(self._kernels.descend, width, loss.slope_at)
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
                 after = eta, mine, window, self._constants(loss), w, gradient, total
-                kernel(self._entries, order, np.array(bounds), a, b, *after)
+                kernel(rows, np.array(bounds), a, b, *after)
                 ends[b] = w[:, 0].copy()
                 monitor(b / updates)
             found.append(np.array([ends[stop] for stop in stops]) if stops else w.T[: len(steps[part])])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from dpviz.models import products
 from dpviz.models.losses import exponential, limited
@@ -78,10 +79,11 @@ def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_ane
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_entries_by_row_and_by_block_are_those_of_the_rows(precision: type[np.floating]) -> None:
     x = thin().astype(precision)
-    (n, d), (rows, blocks) = x.shape, kernels.entries(x)
+    (n, d), sparse = x.shape, csr_array(x)
+    rows, blocks = kernels.by_row(sparse), kernels.by_column(sparse)
     by_row, by_block = np.zeros((2, n, d), precision)
-    by_row[np.repeat(np.arange(n), np.diff(rows.ends)), rows.columns] = rows.values
-    group = np.repeat(np.arange(len(blocks.ends) - 1), np.diff(blocks.ends))
+    by_row[np.repeat(np.arange(n), np.diff(rows.ends).astype(int)), rows.columns] = rows.values
+    group = np.repeat(np.arange(len(blocks.ends) - 1), np.diff(blocks.ends).astype(int))
     by_block[group // d * kernels.ROWS + blocks.columns, group % d] = blocks.values
     np.testing.assert_array_equal(by_row, x)
     np.testing.assert_array_equal(by_block, x)
