@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.frame import fields, guessing, page, sidebar
-from dpviz.dashboard.sensitivity import KEYS, excess_risk, rates, recursion, scaling, settings
+from dpviz.dashboard.sensitivity import KEYS, excess_risk, recursion, scaling, settings
 
 theme = page.start("Sensitivity", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.fields_of)
@@ -29,4 +29,4 @@ elif part == "rates":
     found = excess_risk.picture(spec, theme)
     if found is not None:
         excess_risk.details(spec, found)
-    rates.table(spec)
+    scaling.table(spec)

@@ -2,19 +2,19 @@
 
 import streamlit as st
 
-from dpviz.dashboard.claims import KEYS, verdicts, views
+from dpviz.dashboard.claims import KEYS, views
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields, page, sidebar
 
 theme = page.start("Claims", "Do the claims of the papers hold?")
-own = fields.Group(KEYS, verdicts.fields_of)
+own = fields.Group(KEYS, views.fields_of)
 spec = sidebar.sidebar(own, shows="nothing")
 page.problems()
 answer = st.container()
 full = bool(own["thorough"].value())
-shown = verdicts.shown_claims(spec, own["about"].value(), full)
+shown = views.shown_claims(spec, own["about"].value(), full)
 if shown:
-    field = verdicts.open_field(shown)
+    field = views.open_field(shown)
     one = next(s for s in shown if s.claim.id == field.value())
     with answer:
         views.headline(shown)
@@ -25,7 +25,7 @@ if shown:
     with right:
         views.card(one, field, full, spec.seed)
     views.details(one, theme)
-    verdicts.test_again(shown, own, spec.seed)
+    views.test_again(shown, own, spec.seed)
     views.papers(shown)
     views.figures(shown)
 else:

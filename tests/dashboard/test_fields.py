@@ -19,7 +19,7 @@ from dpviz import dashboard
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import settings as accounting
 from dpviz.dashboard.audit import attack
-from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.claims import views
 from dpviz.dashboard.components.lessons import LESSONS
 from dpviz.dashboard.data import settings as data
 from dpviz.dashboard.frame import address, pinned, sidebar
@@ -51,7 +51,7 @@ PAGES: dict[str, tuple[Make, str]] = {
     "rows": (selection.fields_of, "4_Person"),
     "accounting": (accounting.fields_of, "6_Accounting"),
     "audit": (attack.fields_of, "5_Audit"),
-    "claims": (verdicts.fields_of, "91_Claims"),
+    "claims": (views.fields_of, "91_Claims"),
     "guarantees": (guarantees.fields_of, "7_Guarantees"),
     "lessons": (lessons.fields_of, "93_Lessons"),
     "groups": (groups.fields_of, "3_Groups"),

@@ -16,7 +16,7 @@ from support_pages import addressed, opened, settled, text
 
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.claims import verdicts
+from dpviz.dashboard.claims import views
 from dpviz.dashboard.frame import current_run
 from dpviz.dashboard.frame.private import is_session
 from dpviz.dashboard.jobs import cached_runs, page_priority, pool, tasks, watching
@@ -326,8 +326,8 @@ def test_a_claim_shows_the_verdict_of_a_test_that_ends_while_it_is_drawn(looks: 
     name = "numerical-tighter"
     found = check(name)
     told = replace(found, verdict=replace(found.verdict, because="This is what was found just now."))
-    monkeypatch.setattr(verdicts, "check", lambda *args, **options: told)
-    monkeypatch.setattr(verdicts, "list_claims", lambda: {name: list_claims()[name]})
+    monkeypatch.setattr(views, "check", lambda *args, **options: told)
+    monkeypatch.setattr(views, "list_claims", lambda: {name: list_claims()[name]})
 
     def tested() -> AppTest:
         page = opened("Claims")

@@ -1,5 +1,7 @@
 """Membership attacks on ordinary rows: how many members are found at few false alarms, which, and what predicts it."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,18 +10,19 @@ import streamlit as st
 
 from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.auditing.attacks.base import get_attack, list_attacks
+from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
 from dpviz.auditing.attacks.halves import KeptModels
 from dpviz.auditing.attacks.judging import RATES, Judged
-from dpviz.auditing.attacks.study import attack_over_epsilon
+from dpviz.auditing.attacks.study import attack_over_epsilon, watch_attacks
 from dpviz.common.limits import most_in_demo
 from dpviz.common.progress import Monitor
-from dpviz.dashboard.audit import exposed_rows
 from dpviz.dashboard.audit.attack import attacks_persons
 from dpviz.dashboard.components import charts, folds, panels, repeat, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import Job
+from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures import lines
 from dpviz.figures import membership as pictures
@@ -47,7 +50,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
 def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
     """The whole view: the control, the answer in `answer`, the picture, and what explains it below."""
     shadows = int(own["shadows"].draw())
-    task = exposed_rows.attack(spec, shadows)
+    task = attack(spec, shadows)
     with answer:
         watching.draw_live(task, lambda: _headline(task, spec, shadows), every=1.0)
     tasks.follow(task, lambda found: _picture(found, spec, theme), "Training and attacking", every=1.0)
@@ -93,9 +96,9 @@ def _below(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> Non
         )
     with folds.fold("Most exposed rows", "exposed"):
         panels.privacy_warning("Real rows, and numbers computed from them without noise. No ε covers them.")
-        exposed_rows.table(found)
+        table(found)
     with st.expander("Does influence predict who is found?"):
-        exposed_rows.predicts(found, spec, theme)
+        predicts(found, spec, theme)
     with st.expander("Over ε"):
         _over(found, spec, theme, shadows)
     with folds.fold("How is this computed?", "computed"):
@@ -184,3 +187,66 @@ def _curves(found: AttackedRun) -> pd.DataFrame:
 def _share(value: float) -> str:
     """ "1.31 %": two digits, where one would hide the difference."""
     return "none" if np.isnan(value) else f"{100 * value:.2f}\u00a0%"
+
+
+SHADOWS = 256
+_MOST = 12  # exposed rows in the table
+
+
+def _key(spec: RunSpec, shadows: int) -> str:
+    return f"ordinary rows {resolve(replace(spec, seeds=1)).key()} {shadows}"
+
+
+def attack(spec: RunSpec, shadows: int) -> Job[Any]:
+    """The attacks on a run's rows, as a job that this session watches."""
+    fixed = replace(spec, seeds=1)
+
+    def work(monitor: Monitor) -> Iterator[AttackedRun]:
+        return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
+
+    return tasks.attack_job(_key(spec, shadows), work, "ordinary", fixed.dataset)
+
+
+def table(found: AttackedRun) -> None:
+    """The most exposed rows with who they are, and all of them as a download."""
+    rows = found.rows.head(_MOST)
+    lines = [
+        (
+            str(row_id),
+            words.two(row["separation"]),
+            f"{int(row['attacks_that_find'])} of {len(found.judged)}",
+            describe_row(found, int(row_id)),
+        )
+        for row_id, row in rows.iterrows()
+    ]
+    tables.table(lines, ("Row", "Apart", "Attacks that find it", "Who"), real=True)
+    panels.note(
+        "Apart: how many standard deviations a row's signal is larger under shadow models that were trained on it. An attack "
+        "finds a row where it calls it a member more often in models trained on it than chance explains."
+    )
+    tables.download(lambda: found.rows.reset_index(), "exposed")
+
+
+def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
+    """The distance of the rows' signals against influence, leverage, individual epsilon or margin, on request."""
+    answer, current = tasks.observe(
+        "exposure", "Influence", lambda monitor: exposure(found), of=found.spec, given=found.shadows, ask="Compare the rows"
+    )
+    if answer is None or not current:
+        return
+    known = associations(answer)
+    fact = st.selectbox("Compare with", list(known["fact"]), format_func=FACTS.__getitem__, key="own.exposure-fact")
+    row = known[known["fact"] == fact].iloc[0]
+    fig = pictures.risk(
+        answer[fact].to_numpy(float),
+        answer["separation"].to_numpy(float),
+        theme,
+        fact=FACTS[fact],
+        found=(answer["attacks_that_find"] > 0).to_numpy(),
+        names=[f"row {i}" for i in answer.index],
+    )
+    summary = (
+        f"Rank correlation of {FACTS[fact]} with how far a row's signals lie apart: {words.two(row['correlation'])} (95 % limits "
+        f"{words.two(row['low'])} to {words.two(row['high'])}, {int(row['rows']):,} rows)."
+    )
+    charts.chart(fig, "exposure", summary, lambda: answer.reset_index(), rows=True, of=spec)

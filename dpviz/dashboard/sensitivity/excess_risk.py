@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks
-from dpviz.dashboard.sensitivity.rates import NO_RATES
+from dpviz.dashboard.sensitivity.scaling import NO_RATES
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
