@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
 from dpviz.dashboard.jobs import tasks, watching
-from dpviz.dashboard.trade_off import KEYS, answers, curves, numbers, presets, repeated, running, settings, tuning
+from dpviz.dashboard.trade_off import KEYS, answers, curves, presets, running, settings, tuning
 from dpviz.reporting import words
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
@@ -34,9 +34,9 @@ if view is not None:
         running.draw_live(view, curves.picture, every=running.PICTURES)
 settings.draw(own, chosen.metric)
 if view is not None:
-    numbers.section(view)
+    answers.section(view)
 with st.expander(f"Tune and cross-validate at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
     tuning.section(spec, chosen, theme)
     if view is not None:
-        repeated.section(view)
+        answers.cross_validation(view)
 presets.section(spec, chosen, view)

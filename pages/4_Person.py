@@ -6,7 +6,7 @@ from dpviz.dashboard.components import folds, guarantee
 from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
 from dpviz.dashboard.jobs import tasks
-from dpviz.dashboard.rows import KEYS, before_after, finder, influence_map, person, retraining, rows_with_noise, selection
+from dpviz.dashboard.rows import KEYS, finder, influence_map, person, retraining, rows_with_noise, selection
 from dpviz.experiments.studies import inspected
 
 theme = page.start("Person", "Who moves the model most, and which rows receive noise?")
@@ -39,7 +39,7 @@ if found is not None:
         person.card(inspection, influence, chosen, a)
         selection.offer_methods(spec)
     influence_map.privacy_warning()
-    before_after.draw(inspection, influence, chosen, theme)
+    rows_with_noise.before_after(inspection, influence, chosen, theme)
 
     def find() -> None:
         influence_map.axes(own)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
-from dpviz.dashboard.guarantees import KEYS, table, tolerated
+from dpviz.dashboard.guarantees import KEYS, table
 
 theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.fields_of)
@@ -11,11 +11,11 @@ answer = st.container()
 left, right = st.columns(2, gap="large")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
 with right:
-    attacker = tolerated.choose_attacker(own)
+    attacker = table.choose_attacker(own)
 page.problems()
 task = ranking.start(spec, attacker)
 kept = pinned.outcome_beside(spec)
 table.answer(task, spec, answer, kept, attacker)
 table.show(task, spec, theme, own["order"], kept, attacker)
-tolerated.deployments()
+table.deployments()
 table.draw_sources(spec, attacker)

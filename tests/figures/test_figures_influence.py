@@ -5,10 +5,8 @@ import pytest
 from support import assert_words
 
 from dpviz.experiments.studies.inspected import principal_plane
-from dpviz.figures.influence import WEBGL_FROM, training_map
-from dpviz.figures.retraining import against_truth
-from dpviz.figures.rows_with_noise import MOST, noise_timeline, pictures, row_before_after
-from dpviz.figures.rules import rule_histogram
+from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
+from dpviz.figures.rows_with_noise import MOST, noise_timeline, pictures, row_before_after, rule_histogram
 from dpviz.figures.style import THEMES, Theme
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support import assert_words
 
-from dpviz.figures import data, groups, guarantees, plane, read_out, retraining, scores
+from dpviz.figures import data, groups, guarantees, influence, plane, read_out, scores
 from dpviz.figures.curves import Curve, trade_off
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
 from dpviz.figures.lines import Bar, bars, powers
@@ -162,7 +162,7 @@ def test_methods_of_one_technique_are_told_apart() -> None:
 def test_numbers_have_three_digits_and_no_padded_exponent() -> None:
     given = np.array([0.1, 0.2]), np.array([0.1, 0.25]), np.array([0.0, 0.0871]), np.arange(2)
     (words,) = (
-        one.text for one in retraining.against_truth(*given, LIGHT, bound=1.17e8).layout.annotations if "error" in one.text
+        one.text for one in influence.against_truth(*given, LIGHT, bound=1.17e8).layout.annotations if "error" in one.text
     )
     assert words.startswith("largest error 0.0871<br>proved bound 1.17e8")
     assert powers(np.array([7.0, 5.0, -1.0])) == ["1e7", "100,000", "0.1"]

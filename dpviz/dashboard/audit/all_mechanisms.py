@@ -13,7 +13,7 @@ from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.figures import audits as pictures
+from dpviz.figures import membership as pictures
 from dpviz.figures.style import Theme
 from dpviz.models import get_model
 from dpviz.privacy.audit_bounds import epsilon_ceiling

@@ -23,7 +23,7 @@ from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.figures import audits as pictures
+from dpviz.figures import membership as pictures
 from dpviz.figures.story import two_histograms
 from dpviz.figures.style import Theme
 from dpviz.privacy.audit_bounds import epsilon_ceiling, power

@@ -1,4 +1,4 @@
-"""Guarantees of all mechanisms: a sentence, a picture of status and usefulness, and one table that can be sorted."""
+"""Guarantees of all mechanisms in a sentence, a picture and a table; the tolerated attacker; published deployments."""
 
 import math
 import re
@@ -12,9 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields, metric, pinned, ranking
-from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.frame.ranking import ORDER, Line, lines, ranked
-from dpviz.dashboard.guarantees import tolerated
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
@@ -25,9 +24,54 @@ from dpviz.experiments.studies.guarantees import Measured
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
+from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
 from dpviz.privacy.budget import Neighbouring
 from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
+
+#: attacker as the shell takes it -> in words, after "an attacker who"
+ATTACKERS = {
+    "accuracy=0.55": "is right 55 % of the time",
+    "accuracy=0.65": "is right 65 % of the time",
+    "tpr=0.02@fpr=0.01": "finds 2 % at 1 % false alarms",
+    "tpr=0.05@fpr=0.01": "finds 5 % at 1 % false alarms",
+    "tpr=0.2@fpr=0.01": "finds 20 % at 1 % false alarms",
+    "advantage=0.3": "finds 30 points more than false alarms",
+}
+CHOICES = {"": "set by ε", **ATTACKERS}
+HELP = (
+    "Instead of one ε for all, each method adds just so much noise that no attacker does better. The search goes through the "
+    "method's trade-off curve, so that methods end at different ε."
+)
+
+
+def choose_attacker(own: Group) -> Attacker | None:
+    """Draws the control; the attacker that is tolerated, None for the budget on the left."""
+    text = own["attacker"].draw()
+    return Attacker.parse(text) if text else None
+
+
+def describe(attacker: Attacker) -> str:
+    """ "finds 5 % at 1 % false alarms"."""
+    return ATTACKERS[str(attacker)]
+
+
+def deployments() -> None:
+    """All published deployments, in a fold."""
+    with st.expander("Which ε do others publish?"):
+        tables.table([_deployment(one) for one in DEPLOYMENTS], ("Deployment", "ε", "δ", "Protects one", "Noise"))
+        panels.note(
+            f"Values: {REGISTRY}. They compare only roughly: most are counts and not models, and one protects a "
+            "single event and another all events of a person."
+        )
+        sources = " ".join(f"[{one.name}]({one.source})." for one in DEPLOYMENTS)
+        st.markdown(sources)
+
+
+def _deployment(one: Deployment) -> tuple[str, ...]:
+    delta = words.three(one.delta) if one.delta else "0"
+    return one.name, words.three(one.epsilon), delta, one.unit, "on each device" if one.local else "by the curator"
+
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
 _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REMOVE: "add\u2011remove"}
@@ -38,7 +82,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     """The page's fields in the address: the order of the table, and an attacker that is tolerated."""
     return (
         fields.choice("order", "Sorted by", SORTS, "", few=0),
-        fields.choice("attacker", "Tolerated attacker", tolerated.CHOICES, "", tolerated.HELP, few=0),
+        fields.choice("attacker", "Tolerated attacker", CHOICES, "", HELP, few=0),
     )
 
 
@@ -71,9 +115,7 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
         compared = f"{chosen} is the same."
     label = list_mechanisms()[spec.mechanism].label
     panels.headline(
-        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {tolerated.describe(attacker)}.",
-        compared,
-        of=spec,
+        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {describe(attacker)}.", compared, of=spec
     )
 
 
@@ -110,7 +152,7 @@ def picture(
     leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranked(methods, metric)[:1]]
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
-        at = f"at the largest ε of each method with which no attacker does better than one who {tolerated.describe(attacker)}"
+        at = f"at the largest ε of each method with which no attacker does better than one who {describe(attacker)}"
     summary = f"{''.join(leader)}Test {metric.within} {at}; {baselines}. Colours are families. {words.OUTSIDE}"
     if overlay is not None:
         summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.metric_value(metric, overlay.cost.mean)}."

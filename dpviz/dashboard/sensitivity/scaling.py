@@ -1,4 +1,4 @@
-"""Sensitivity over the number of rows and every hyperparameter that changes it, and the papers' tables with the reader's numbers."""
+"""Sensitivity over the number of rows and the hyperparameters that change it; the papers' tables with the reader's numbers."""
 
 from dataclasses import replace
 from functools import partial
