@@ -56,7 +56,9 @@ def accuracy_distribution(
         reference_line(theme, unit * value, text, kind=kind, level=level, span=span)
         for level, (value, text, kind) in enumerate(marks)
     ]
-    kept = _hollow(stack(other, (span[1] - low) / 40), theme, f"A: %{{x:{digits}}}{sign}<extra></extra>")
+    hollow = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
+    hover = f"A: %{{x:{digits}}}{sign}<extra></extra>"
+    kept = marker_trace(*stack(other, (span[1] - low) / 40), hollow, hover, name="A", showlegend=False)
     return figure(
         theme,
         [
@@ -79,12 +81,6 @@ def _mean(values: Floats, look: Look, theme: Theme, hover: str) -> Trace:
     marker = {"symbol": "triangle-up", "size": 20, "color": look.colour, "line": {"color": theme.ink, "width": 1}}
     error_x = {"type": "data", "array": [values.std()], "color": look.colour, "thickness": 4, "width": 0}
     return marker_trace([values.mean()], [-0.7], marker, hover, showlegend=False, error_x=error_x)
-
-
-def _hollow(places: tuple[Floats, Floats], theme: Theme, hover: str) -> Trace:
-    """The draws of another run, called A."""
-    marker = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
-    return marker_trace(*places, marker, hover, name="A", showlegend=False)
 
 
 def optimality_gap(gap: Floats, look: Look, theme: Theme, *, reference: str = "the minimum") -> go.Figure:

@@ -32,7 +32,10 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
         size, colour = [_TILE + 3 if h else _TILE for h in here], theme.verdicts[part["kind"].iloc[0]]
         marker = {"symbol": "square", "size": size, "color": colour, "line": edge, "opacity": 1}
         signs: Trace = {"text": part["sign"], "textfont": {"color": theme.paper, "size": FONT_SIZE}, "mode": "markers+text"}
-        signs |= {"hovertext": [f"{_wrapped(m)}<br><b>{outcome}</b>" for m in part["meaning"]], "hoverinfo": "text"}
+        signs |= {
+            "hovertext": [f"{'<br>'.join(map(escape, wrap(m, 46)))}<br><b>{outcome}</b>" for m in part["meaning"]],
+            "hoverinfo": "text",
+        }
         dots = marker_trace(part["column"], part["row"], marker, name=str(outcome), customdata=part[["claim"]], showlegend=False)
         traces.append(dots | signs)
     names = [note(escape(name), 0, k, paper="x", xanchor="left", yshift=31) for k, name in enumerate(papers)]
@@ -48,11 +51,6 @@ def board(tiles: pd.DataFrame, theme: Theme, chosen: str) -> go.Figure:
         x={"range": [-0.5, max(8.5, column.max() + 0.5)], "visible": False, "fixedrange": True},
         y={"range": [len(papers) - 0.55, -0.75], "visible": False, "fixedrange": True},
     )
-
-
-def _wrapped(text: str) -> str:
-    """Lines that fit a hover label."""
-    return "<br>".join(map(escape, wrap(text, 46)))
 
 
 def panel(table: pd.DataFrame, theme: Theme, looks: Mapping[str, Look], *, picture: Any) -> go.Figure:

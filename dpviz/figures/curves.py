@@ -111,7 +111,15 @@ def trade_off(
             *(name for _, name in marks),
         ],
         shapes=[mark for mark, _ in marks],
-        x=_horizontal(span, x),
+        x={
+            "title": "privacy budget ε (strong ← → weak)",
+            "type": "log",
+            "range": x,
+            "tickangle": 0,
+            "tickvals": _ticks(span),
+            "ticktext": [f"{e:g}" for e in _ticks(span)],
+            "fixedrange": True,
+        },
         y={"fixedrange": True} | y,
         **({"xaxis2": _odds_axis(odds, attacked, x, theme)} if odds else {}),
     )
@@ -175,18 +183,6 @@ def _odds_axis(odds: Sequence[tuple[float, float]], attacked: str, ends: list[fl
         "fixedrange": True,
         "title": {"text": f"attack accuracy at most{of}", "standoff": 6},
         "color": theme.ink,
-    }
-
-
-def _horizontal(span: tuple[float, float], ends: list[float]) -> Trace:
-    return {
-        "title": "privacy budget ε (strong ← → weak)",
-        "type": "log",
-        "range": ends,
-        "tickangle": 0,
-        "tickvals": _ticks(span),
-        "ticktext": [f"{e:g}" for e in _ticks(span)],
-        "fixedrange": True,
     }
 
 

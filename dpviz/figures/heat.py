@@ -51,7 +51,16 @@ def heat(
         height=110 + CELL * rows + 40,
         margin=margin(left=92, top=66, bottom=66),
         dragmode="pan",
-        legend=_legend(rows),
+        legend={
+            "orientation": "h",
+            "x": 0,
+            "xref": "container",
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "itemclick": False,
+            "itemsizing": "constant",
+            "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
+        },
         clickmode="event+select",
         hovermode="closest",
         shapes=shapes,
@@ -122,19 +131,6 @@ def _in_use(present: tuple[int, int], theme: Theme) -> tuple[Trace, Trace]:
     shape = {"type": "rect", "x0": i - 0.46, "x1": i + 0.46, "y0": j - 0.46, "y1": j + 0.46, "line": line}
     frame = {"symbol": "square-open", "size": 17, "color": theme.ink, "line": line}
     return shape, legend_entry("in use", frame)
-
-
-def _legend(rows: int) -> Trace:
-    return {
-        "orientation": "h",
-        "x": 0,
-        "xref": "container",
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "itemclick": False,
-        "itemsizing": "constant",
-        "y": 1 + 30 / (CELL * rows + 18),  # above the name of the vertical setting
-    }
 
 
 def _mix(one: str, other: str, share: float) -> str:

@@ -1,4 +1,4 @@
-"""Training rows, what each does to the model, by approximation and by retraining, and what the noise did. It shows private data."""
+"""Training rows: what each does to the model, by approximation and by retraining, and what the noise did. Private data."""
 
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -66,7 +66,9 @@ def training_map(
     width = np.full(n, base)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
-    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, title, _amounts(values))
+    # every array comes back with every selected point, so a large set does without
+    amounts = np.array([f"{v:.3g}" for v in values], str) if len(values) <= WEBGL_FROM else None
+    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, title, amounts)
     traces = drawn.points(looks, influence, group if group is not None and group.any() else None) + _keys(looks, theme)
     if overlay is not None and overlay.any():
         marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
@@ -75,7 +77,7 @@ def training_map(
         ring = {"symbol": "circle-open", "size": base + 14, "color": theme.ink, "line": {"width": 3, "color": theme.ink}}
         traces.append(drawn.marks(chosen, ring, showlegend=False, customdata=row_ids[chosen]))
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
-    notes = drawn.names(chosen) + ([_title_below(title, scaled)] if narrow else [])
+    notes = drawn.names(chosen) + ([note(title, 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)] if narrow else [])
     lower = (_BAR + _SCALED * scaled) if narrow else 0
     more = LEGEND_LINE if overlay is not None and overlay.any() else 0
     layout = _layout(names, scaled, more, below=lower)
@@ -189,11 +191,6 @@ def _looks(n: int, with_noise: NDArray[np.bool_] | None, used: NDArray[np.bool_]
     )
 
 
-def _title_below(title: str, scaled: bool) -> Trace:
-    """The title of a colour scale that stands below the map, and below the title of its axis."""
-    return note(title, 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)
-
-
 def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: int = 0) -> Trace:
     """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for a colour scale there."""
     axis: Trace = {} if scaled else {"showgrid": False, "showticklabels": False, "ticks": ""}
@@ -227,11 +224,6 @@ def _logarithmic(values: Floats, title: str, *, below: bool = False) -> tuple[ND
         bar |= {"orientation": "h", "title": {"text": ""}, "len": 1, "y": 0, "yref": "container", "yanchor": "bottom"}
     axis = {"cmin": float(np.log10(low)), "cmax": float(np.log10(top)), "colorbar": bar}
     return np.log10(np.maximum(values, low)).astype(np.float32), axis
-
-
-def _amounts(values: Floats) -> NDArray[np.str_] | None:
-    """Amounts for hovering; every array comes back with every selected point, so a large set does without."""
-    return np.array([f"{v:.3g}" for v in values], str) if len(values) <= WEBGL_FROM else None
 
 
 def against_truth(

@@ -234,15 +234,11 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         else " Every training starts from the same weights, which the attacker knows: a start drawn anew would hide the "
         "difference behind its own noise, and no guarantee counts on that."
     )
-    panels.note(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker_words(result.score)}{start}")
+    meaning = next((meaning for name, meaning in SCORES.items() if result.score.split()[0].startswith(name)), "")
+    attacker = f"Attacker: {meaning} (In code: {result.score}.)" if meaning else f"Attacker: {result.score}."
+    panels.note(f"Pair: {pair.why} n = {pair.first.n:,}, {pair.first.m} parameters. {attacker}{start}")
     for warning in result.warnings:
         panels.warning(warning)
-
-
-def attacker_words(score: str) -> str:
-    """The attacker's statistic in words, and its name in code."""
-    meaning = next((meaning for name, meaning in SCORES.items() if score.split()[0].startswith(name)), "")
-    return f"Attacker: {meaning} (In code: {score}.)" if meaning else f"Attacker: {score}."
 
 
 def _apart(result: AuditResult, claim: Budget | None, by: str, final: bool) -> str:

@@ -175,7 +175,10 @@ def ranges(dataset: Dataset, theme: Theme) -> None:
     shown = min(data.MOST, dataset.d)
     of = f"{dataset.d:,} features" + (", the intercept included" if dataset.intercept else "")
     summary = f"The {shown} most varied of {of}: mean, and where the middle 90 % of the rows lie."
-    charts.chart(fig, "feature-ranges", summary, lambda: feature_table(dataset))
+    x = dataset.X
+    statistics = {"min": x.min(0), "mean": x.mean(0), "max": x.max(0), "standard deviation": x.std(0)}
+    table = pd.DataFrame({"feature": dataset.feature_names} | statistics)
+    charts.chart(fig, "feature-ranges", summary, lambda: table)
 
 
 def private(dataset: Dataset, spec: RunSpec) -> None:
@@ -206,14 +209,6 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
         "rows are never seen, as privacy asks."
     )
     repeat.shell("dpviz release people.csv --target income --private-ranges --out model")
-
-
-def feature_table(dataset: Dataset) -> pd.DataFrame:
-    """One row per feature."""
-    x = dataset.X
-    return pd.DataFrame(
-        {"feature": dataset.feature_names, "min": x.min(0), "mean": x.mean(0), "max": x.max(0), "standard deviation": x.std(0)}
-    )
 
 
 def cards(spec: RunSpec) -> None:

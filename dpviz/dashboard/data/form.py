@@ -83,7 +83,9 @@ def spec_of(edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...]
             missing_in[column] = gaps
         value = str(row["gap value"] or "").strip()
         if value:
-            defaults[column] = _gap_value(column, value, row["kind"])
+            defaults[column] = (
+                value if row["kind"] == "text" else float(number_from_text(column, value, fix="Give a number for its gaps."))
+            )
     return replace(
         declared,
         positive=positive,
@@ -95,9 +97,3 @@ def spec_of(edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...]
         defaults=defaults,
         proposed=tuple(proposed),
     )
-
-
-def _gap_value(column: str, text: str, kind: str) -> float | str:
-    if kind == "text":
-        return text
-    return float(number_from_text(column, text, fix="Give a number for its gaps."))

@@ -6,7 +6,7 @@ values are reported, and going back and forward restores the run.
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -50,7 +50,10 @@ def read(own: Sequence[str] = ()) -> None:
     if st.session_state.get(AGAIN):
         st.session_state[_SENT] = set()
     if not opened:
-        _restore(key for key in widgets if key not in own)
+        # Streamlit forgets what controls said that a run did not reach which was stopped
+        for key in widgets:
+            if key not in own and key not in st.session_state:
+                st.session_state[key] = widgets[key]
     moved = not opened and any(k in st.session_state and st.session_state[k] != v for k, v in widgets.items())
     typed = st.session_state.pop(_TYPED, None)
     if moved or typed is not None:
@@ -65,13 +68,6 @@ def read(own: Sequence[str] = ()) -> None:
         report(typed)
     if opened or query == address or _LATE not in st.session_state:
         st.session_state[_LATE] = [query]
-
-
-def _restore(keys: Iterable[str]) -> None:
-    """Sets controls to what they said that lost it: Streamlit forgets those that a run did not reach which was stopped."""
-    for key in keys:
-        if key not in st.session_state:
-            st.session_state[key] = st.session_state[_WIDGETS][key]
 
 
 def _late(query: Mapping[str, str]) -> bool:

@@ -19,8 +19,4 @@ def draw(key: str, spec: RunSpec, theme: Theme, attack: Attack | None, overlay: 
         panels.empty("**No bound is proved**, so attacks cannot be limited: see the guarantee.")
         return
     doing, make = "Computing the best attack", lambda both: pictures.best_attack(both[0], theme, both[1])
-    tasks.chart(key, doing, make, _with_tables, attack, overlay, run=spec, of=spec)
-
-
-def _with_tables(attack: Attack, overlay: Attack | None) -> tuple[Attack, Attack | None]:
-    return attack.with_table(), overlay and overlay.with_table()
+    tasks.chart(key, doing, make, lambda one, a: (one.with_table(), a and a.with_table()), attack, overlay, run=spec, of=spec)

@@ -261,18 +261,15 @@ def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spe
     if names:
         st.markdown(f"**{heading}**")
     for name in names:
-        more: dict[str, Any] = {"rule": _automatic_lam(spec)} if name == "lam" else {}
+        more: dict[str, Any] = {}
+        if name == "lam":
+            by_rule = fields.read_or_default(lambda: resolve(replace(spec, lam=0.0)), None)
+            more = {} if by_rule is None else {"rule": (f"{by_rule.lam:g}", f"n = {by_rule.n_train:,}")}
         if name == "delta":
             more = {"placeholder": f"{default_delta(_trained_on(st.session_state)):g} (default)"}
         run[name].draw(**more)
     if changes is Changes.NOISE:
         st.text_input("ε, exactly", key=_TYPED, placeholder="for example 0.37", on_change=_epsilon_typed)
-
-
-def _automatic_lam(spec: RunSpec) -> tuple[str, ...]:
-    """The automatic regularisation of this run, and for what n; nothing where it cannot be computed."""
-    run = fields.read_or_default(lambda: resolve(replace(spec, lam=0.0)), None)
-    return () if run is None else (f"{run.lam:g}", f"n = {run.n_train:,}")
 
 
 def _trained_on(state: Any) -> int:

@@ -63,17 +63,13 @@ def control(
                 # a field of the sidebar has room for the value alone
                 given, here = (f"automatic: {rule[0]}", f" Here: {rule[0]} for {rule[1]}.") if rule else (knob.automatic, "")
                 common |= {"placeholder": given, "help": f"{knob.help} Empty: {knob.automatic}.{here}"}
-            st.number_input(label, **(_box(form) | common))
+            typed = int if form.integer else float
+            box: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
+            box |= {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}
+            st.number_input(label, **(box | common))
         case Tags(options):
             st.multiselect(label, options, format_func=knob.in_words, **common)
         case Line():
             st.text_input(label, **common)
         case _:
             raise TypeError(f"no widget is known for {type(form).__name__}")
-
-
-def _box(form: Enter) -> dict[str, Any]:
-    """Limits and form of a number's box."""
-    typed = int if form.integer else float
-    limits: dict[str, Any] = {"min_value": typed(form.low), "max_value": typed(form.high), "step": typed(form.step)}
-    return limits | {"value": None if form.optional else "min", "format": None if form.integer else "%.6g"}

@@ -24,7 +24,7 @@ from dpviz.experiments.studies.guarantees import Measured
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
-from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY, Deployment
+from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY
 from dpviz.privacy.budget import Neighbouring
 from dpviz.reporting import words
 from dpviz.reporting.calls import shell_call
@@ -38,6 +38,7 @@ ATTACKERS = {
     "tpr=0.2@fpr=0.01": "finds 20 % at 1 % false alarms",
     "advantage=0.3": "finds 30 points more than false alarms",
 }
+_WHERE = ("by the curator", "on each device")  # whether noise is local
 CHOICES = {"": "set by ε", **ATTACKERS}
 HELP = (
     "Instead of one ε for all, each method adds just so much noise that no attacker does better. The search goes through the "
@@ -59,18 +60,17 @@ def describe(attacker: Attacker) -> str:
 def deployments() -> None:
     """All published deployments, in a fold."""
     with st.expander("Which ε do others publish?"):
-        tables.table([_deployment(one) for one in DEPLOYMENTS], ("Deployment", "ε", "δ", "Protects one", "Noise"))
+        rows = [
+            (one.name, words.three(one.epsilon), words.three(one.delta) if one.delta else "0", one.unit, _WHERE[one.local])
+            for one in DEPLOYMENTS
+        ]
+        tables.table(rows, ("Deployment", "ε", "δ", "Protects one", "Noise"))
         panels.note(
             f"Values: {REGISTRY}. They compare only roughly: most are counts and not models, and one protects a "
             "single event and another all events of a person."
         )
         sources = " ".join(f"[{one.name}]({one.source})." for one in DEPLOYMENTS)
         st.markdown(sources)
-
-
-def _deployment(one: Deployment) -> tuple[str, ...]:
-    delta = words.three(one.delta) if one.delta else "0"
-    return one.name, words.three(one.epsilon), delta, one.unit, "on each device" if one.local else "by the curator"
 
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}
@@ -239,12 +239,8 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
         value += f"\u00a0±\u00a0{words.deviation(line.values, shares=metric.shares)}"
     if cal is None:
         return line.label, status, "none", "–", "–", "–"
-    return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short_name(cal.accountant)
-
-
-def short_name(accountant: str) -> str:
-    """An accountant's name without its details, which the page Accounting gives in full."""
-    return re.split(r" ?[\[,:;]| \((?!\d)", accountant)[0]  # (10) is an equation of its name
+    short = re.split(r" ?[\[,:;]| \((?!\d)", cal.accountant)[0]  # details of its name are on the page Accounting
+    return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short
 
 
 def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:

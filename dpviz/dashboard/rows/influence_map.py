@@ -63,13 +63,9 @@ def other_run(run: Inspected, a: Inspected) -> None:
     both = ""
     if run.ever is not None and a.ever is not None:
         both = f", {int((run.ever & a.ever).sum()):,} of them here too"
-    panels.text(f"A is {words.title(a.spec)}: {noisy_rows_in_words(a, brief=True)}{both}; {_top(run, a)}.")
-
-
-def _top(run: Inspected, a: Inspected) -> str:
-    """A sentence on whether the same row is the most influential one in run A."""
     here, there = (int(inspected.row_influence(one.spec).order[0]) for one in (run, a))
-    return "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
+    top = "the same row moves its model most" if here == there else f"row {a.row_ids[there]} moves its model most"
+    panels.text(f"A is {words.title(a.spec)}: {noisy_rows_in_words(a, brief=True)}{both}; {top}.")
 
 
 def differs(run: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:

@@ -32,8 +32,9 @@ def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | No
         a: run A on the same rows, for a column of its own.
     """
     i = chosen.person
+    unusual = inspected.unusual_columns(run.spec, int(run.row_ids[i]), 2)
     lines = [
-        ("Who", _who(run, i)),
+        ("Who", "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in unusual)),
         ("Why exposed", _why(run, influence, i)),
         ("Without it", _without(run, influence, i)),
         ("Best attack", _elsewhere(run)),
@@ -55,12 +56,6 @@ def choose(own: Group, run: Inspected, chosen: Chosen) -> None:
         own["row"].draw(placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
     with right:
         st.button("Most influential", on_click=_most_influential, width="stretch")
-
-
-def _who(run: Inspected, i: int) -> str:
-    """The columns in which the row differs most from a typical one."""
-    columns = inspected.unusual_columns(run.spec, int(run.row_ids[i]), 2)
-    return "; ".join(f"{name} {_short(value)} (typical {_short(typical)})" for name, value, typical in columns)
 
 
 def _short(value: object) -> str:

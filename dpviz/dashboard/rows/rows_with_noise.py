@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import ArrayLike
 
 from dpviz.dashboard.components import charts, panels, tables
-from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import noisy_rows_in_words
 from dpviz.dashboard.rows.person import limits
 from dpviz.dashboard.rows.selection import Chosen
@@ -49,7 +49,9 @@ def before_after(run: Inspected, influence: Influence, chosen: Chosen, theme: Th
         panels.empty(f"Row {row_id} is the original row in noise draw {replica + 1}: {share}.")
         if len(changed):
             other = int(run.row_ids[influence.order[np.isin(influence.order, changed)][0]])
-            st.button(f"Show row {other}, the most influential of those", on_click=selection.set_person, args=(other,))
+            st.button(
+                f"Show row {other}, the most influential of those", on_click=st.session_state.update, args=({"row": str(other)},)
+            )
         return
     panels.text(f"In noise draw {replica + 1} {share}.")
     _change(run.spec, dataset, row_id, after[i], theme)
@@ -191,8 +193,12 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     if chosen.group.any():
         without_noise = int(view.passes[chosen.group].sum())
         summary += f" Of the {int(chosen.group.sum()):,} rows of the group {without_noise:,} are trained without noise."
+    columns: dict[str, ArrayLike] = {"row id": run.row_ids, view.statistic_label: view.statistic}
+    columns |= {"low": view.low, "high": view.high, "passes": view.passes}
+    if view.log10_pass is not None:
+        columns["log10 of the chance to pass"] = view.log10_pass
     fig = rule_histogram(view.statistic, view.passes, view.low, view.high, theme, label=view.statistic_label)
-    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: _rule_table(run, view), rows=True, of=run.spec)
+    charts.chart(fig, f"rule-{view.name.replace(' ', '-')}", summary, lambda: pd.DataFrame(columns), rows=True, of=run.spec)
     for note in view.notes:
         panels.note(note)
 
@@ -218,13 +224,6 @@ def _why(view: RuleView) -> str:
     times = middle / threshold if middle > threshold else threshold / middle
     side = "above" if middle > threshold else "below"
     return f"The middle row lies {words.three(times)} times {side} the threshold, so the rule makes no difference between rows. "
-
-
-def _rule_table(run: Inspected, view: RuleView) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"row id": run.row_ids, view.statistic_label: view.statistic, "low": view.low, "high": view.high, "passes": view.passes}
-        | ({} if view.log10_pass is None else {"log10 of the chance to pass": view.log10_pass})
-    )
 
 
 def rounds(run: Inspected, theme: Theme) -> None:

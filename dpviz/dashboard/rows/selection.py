@@ -175,11 +175,6 @@ def set_group(ids: Sequence[int] | NDArray[np.integer]) -> None:
     st.session_state["row"] = ""
 
 
-def set_person(row_id: int) -> None:
-    """Callback: this row is the person."""
-    st.session_state["row"] = str(row_id)
-
-
 def forget_group() -> None:
     """Callback: no group."""
     st.session_state.pop(_GROUP, None)

@@ -35,14 +35,10 @@ RECURSION = (
 )
 
 
-def algorithms(setting: Setting) -> dict[str, HasTrace]:
-    """Mechanisms whose query is the end of a recursion, by id."""
-    return {n: cls() for n, cls in list_mechanisms().items() if issubclass(cls, HasTrace) and cls.refusal(setting) is None}
-
-
 def algorithm_choice(spec: RunSpec) -> Field[str]:
     """The method whose recursion is shown: the run's, or another one by choice."""
-    mechanisms = algorithms(get_model(spec.model).setting(1000, 10, 1e-2))
+    setting, methods = get_model(spec.model).setting(1000, 10, 1e-2), list_mechanisms().items()
+    mechanisms = {n: cls() for n, cls in methods if issubclass(cls, HasTrace) and cls.refusal(setting) is None}
     own = list_mechanisms()[spec.mechanism].label
     names = {name: m.label for name, m in mechanisms.items() if name != spec.mechanism}
     return fields.choice("algorithm", "Method", {spec.mechanism: own} | names, spec.mechanism, few=0)

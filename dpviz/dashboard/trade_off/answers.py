@@ -76,12 +76,6 @@ def rank(view: running.View, measured: Measured) -> None:
     charts.chart(picture, "ranked", summary, lambda: table)
 
 
-def rows_at_budget(view: running.View) -> list[pd.Series]:
-    """Each drawn method's row of the summary at the sidebar's budget, once it is computed: proved first, then by the metric."""
-    name = ("at budget", view.choices.metric, view.spec.epsilon)
-    return view.job.once(name, lambda: _at_budget(view))
-
-
 def _at_budget(view: running.View) -> list[pd.Series]:
     summary, sign = view.summary(band="mean"), -1 if view.choices.metric.higher_is_better else 1
     rows = (curves.row_at(summary, str(m), view.spec.epsilon) for m in dict.fromkeys(summary["mechanism"]))
@@ -90,11 +84,6 @@ def _at_budget(view: running.View) -> list[pd.Series]:
         (one for one in rows if one is not None and one["epsilon"] == view.spec.epsilon),
         key=lambda one: (rank[one["status"]], math.isnan(one["mean"]), sign * one["mean"]),
     )
-
-
-def no_value(view: running.View, table: pd.DataFrame) -> bool:
-    """True where the metric has no value for this data and model, whatever the method."""
-    return math.isnan(view.baselines(table)[0])
 
 
 def _compare_with_a(view: running.View, methods: Sequence[ranking.Line]) -> None:
@@ -118,11 +107,13 @@ def labels() -> dict[str, str]:
 def method_table(view: running.View) -> None:
     """One row per method, sorted by guarantee and metric at the chosen budget."""
     table = view.table()
-    if not len(table) or no_value(view, table):
+    if not len(table) or math.isnan(view.baselines(table)[0]):
         return
     measure = view.choices.metric
     a = view.overlay if view.overlay is not None and view.overlay.cost.metric.id == measure.id else None
-    methods = rows_at_budget(view)  # first: what is asked for later may know more methods, and never fewer
+    name = "at budget", measure.id, view.spec.epsilon
+    # first: what is asked for later may know more methods, and never fewer
+    methods = view.job.once(name, lambda: _at_budget(view))
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.choices.want, view.baselines(table)
     budgets = {} if target is None else {one.mechanism: one for one in view.needed(target)}

@@ -121,7 +121,10 @@ def figure_field() -> Field[str]:
 
 def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
     """The methods that are drawn: the best few and the sidebar's, or those that were chosen."""
-    able, mechanisms = offered_mechanisms(spec), list_mechanisms()
+    setting = replace(get_model(spec.model).setting(1000, 1, 1e-3), weighted=spec.class_weight != 1)
+    mechanisms = list_mechanisms()
+    # the references are lines in every picture
+    able = [name for name, cls in mechanisms.items() if cls.family != "reference" and cls.refusal(setting) is None]
     kind = Several(
         label="Methods",
         help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
@@ -234,12 +237,6 @@ def read(own: Group, spec: RunSpec) -> Choices:
         tune=own["tune"].value(),
         by=by,
     )
-
-
-def offered_mechanisms(spec: RunSpec) -> list[str]:
-    """Mechanisms that take a run's model and weights, without the references that are lines in every picture."""
-    setting = replace(get_model(spec.model).setting(1000, 1, 1e-3), weighted=spec.class_weight != 1)
-    return [name for name, cls in list_mechanisms().items() if cls.family != "reference" and cls.refusal(setting) is None]
 
 
 def apply_chosen_knobs() -> None:

@@ -135,7 +135,13 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
         f"mean {value} {spread} with {chosen_words}, worst {worst}. The star is the best of {len(grid.cells)} noisy means: "
         "settings within that spread may be as good. A click on a cell uses it."
     )
-    charts.chart(fig, "tuning", summary, lambda: _table(grid, job.tables()), clicks=lambda c: _clicked(c, spec, grid))
+    charts.chart(
+        fig,
+        "tuning",
+        summary,
+        lambda: _table(grid, job.tables()),
+        clicks=lambda c: _apply(spec, grid, *map(int, c[0].split("|"))),
+    )
     st.button(f"Use the best: {chosen_words}", key="tune-best", on_click=_apply, args=(spec, grid, *best))
     for line in running.refused_cells([cell for _, _, cell in grid.cells], status.problems):
         st.caption(line)
@@ -147,11 +153,6 @@ def _present(spec: RunSpec, grid: tuning.Grid) -> tuple[int, int] | None:
     except ValueError:
         return None
     return i, j
-
-
-def _clicked(customdata: list[str], spec: RunSpec, grid: tuning.Grid) -> None:
-    i, _, j = customdata[0].partition("|")
-    _apply(spec, grid, int(i), int(j))
 
 
 def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:

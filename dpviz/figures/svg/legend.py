@@ -42,7 +42,7 @@ def legend(
     share = float(settings.get("x", 1.02))
     left = share * wide if settings.get("xref") == "container" else x(share)
     rows = _rows([str(t["name"]) for t in named], settings.get("orientation") == "h", wide - left, small)
-    talls = [max(_tall(str(named[k]["name"]), small) for k, _ in row) for row in rows]
+    talls = [max(_LINE + height(str(named[k]["name"]), small) - height("", small) for k, _ in row) for row in rows]
     top = y(float(settings.get("y", 1)))
     top -= {"bottom": sum(talls), "middle": sum(talls) / 2}.get(str(settings.get("yanchor", "top")), 0)
     for row, tall in zip(rows, talls, strict=True):
@@ -51,11 +51,6 @@ def legend(
             _sample(root, named[entry], left + at, middle, ink)
             name, begin = str(named[entry]["name"]), left + at + _SAMPLE + 8
             write(root, name, begin, middle, size=small, colour=colour, across="left")
-
-
-def _tall(name: str, size: float) -> float:
-    """Pixels of an entry with its lines."""
-    return _LINE + height(name, size) - height("", size)
 
 
 def _rows(names: list[str], side_by_side: bool, room: float, size: float) -> list[list[tuple[int, float]]]:

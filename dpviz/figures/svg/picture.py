@@ -48,7 +48,9 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
         wide: its width in pixels.
     """
     drawn = scales.decode(figure.to_plotly_json())
-    traces = [t for t in drawn["data"] if t.get("visible", True) is True and not _unseen(t)]
+    there = (t for t in drawn["data"] if t.get("visible", True) is True)
+    # without those for a browser's pointer alone: points without any colour
+    traces = [t for t in there if not str((t.get("marker") or {}).get("color", "")).endswith(",0)")]
     layout: Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
     font = layout.get("font") or {}
@@ -72,11 +74,6 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
     legend(root, traces, layout, box.x, box.y, wide, ink, size)
     colour_bar(root, layout, (box.top, box.bottom), (box.left, box.right), ink, size, name)
     return tostring(root, encoding="unicode")
-
-
-def _unseen(trace: Trace) -> bool:
-    """True where a trace is there for a browser's pointer alone: points without any colour."""
-    return str((trace.get("marker") or {}).get("color", "")).endswith(",0)")
 
 
 def _settings(layout: Trace, key: str) -> Trace:
