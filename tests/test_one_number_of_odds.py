@@ -47,7 +47,7 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, shell: She
     def take(where: str, found: Attack | None) -> None:
         seen[where] = None if found is None else found.accuracy
 
-    take("first page", cached_runs._compute(spec, lambda done: None).attack)
+    take("first page", cached_runs.outcome(spec).attack)
     take("page of rows", inspected.inspect(spec).attack)
     take("accounting page", strongest_attack(spec.build(), result.setup.problem.setting, result.calibration))
     seen["trade-off axis"] = dict(odds_over(spec, [0.3, 1.0])).get(1.0)
