@@ -23,7 +23,6 @@ def accuracy_distribution(
     expected: float | None = None,
     title: str = "test accuracy",
     shares: bool = True,
-    overlay: Floats | None = None,
 ) -> go.Figure:
     """Test accuracies, or values of another metric, of S noise draws between the majority and the non-private line.
 
@@ -33,11 +32,10 @@ def accuracy_distribution(
         expected: mean over all draws in closed form, where there is one.
         title: of the axis.
         shares: whether values are shares, shown in percent; otherwise they are losses of at least 0.
-        overlay: (S',) values of another run, drawn hollow and called A.
     """
     unit, digits, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
-    values, other = unit * np.asarray(accuracy, float), unit * np.asarray([] if overlay is None else overlay, float)
-    ends = [v for v in (*values, *other, unit * majority, unit * non_private) if not math.isnan(v)]
+    values = unit * np.asarray(accuracy, float)
+    ends = [v for v in (*values, unit * majority, unit * non_private) if not math.isnan(v)]
     if shares:
         # whole tens, so that the axis mostly stays where it is while epsilon moves
         span = (max(0.0, 10.0 * math.floor((min(ends) - 3) / 10)), 101.0)
@@ -56,13 +54,9 @@ def accuracy_distribution(
         reference_line(theme, unit * value, text, kind=kind, level=level, span=span)
         for level, (value, text, kind) in enumerate(marks)
     ]
-    hollow = {"symbol": "circle-open", "size": 15, "color": theme.majority, "line": {"width": 2}}
-    hover = f"A: %{{x:{digits}}}{sign}<extra></extra>"
-    kept = marker_trace(*stack(other, (span[1] - low) / 40), hollow, hover, name="A", showlegend=False)
     return figure(
         theme,
         [
-            *([kept] if overlay is not None else []),
             _dots(look, x, y, f"draw %{{customdata}}: %{{x:{digits}}}{sign}<extra></extra>"),
             _mean(values, look, theme, f"mean %{{x:{digits}}}{sign}<extra></extra>"),
         ],

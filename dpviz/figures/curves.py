@@ -111,15 +111,7 @@ def trade_off(
             *(name for _, name in marks),
         ],
         shapes=[mark for mark, _ in marks],
-        x={
-            "title": "privacy budget ε (strong ← → weak)",
-            "type": "log",
-            "range": x,
-            "tickangle": 0,
-            "tickvals": _ticks(span),
-            "ticktext": [f"{e:g}" for e in _ticks(span)],
-            "fixedrange": True,
-        },
+        x=_horizontal(span, x),
         y={"fixedrange": True} | y,
         **({"xaxis2": _odds_axis(odds, attacked, x, theme)} if odds else {}),
     )
@@ -166,6 +158,18 @@ def _here(epsilon: float, theme: Theme, within: bool) -> tuple[Trace, Trace]:
     shape = vertical_line(epsilon, {"color": theme.ink, "width": 1.5, "dash": "dot"}, layer="below")
     place: Trace = {"paper": "y", "yanchor": "bottom", "font": {"size": FONT_SIZE - 2, "color": theme.ink}}
     return shape, note(f"chosen ε = {epsilon:.3g}", math.log10(epsilon), 0 if within else 1, **place)
+
+
+def _horizontal(span: tuple[float, float], ends: list[float]) -> Trace:
+    return {
+        "title": "privacy budget ε (strong ← → weak)",
+        "type": "log",
+        "range": ends,
+        "tickangle": 0,
+        "tickvals": _ticks(span),
+        "ticktext": [f"{e:g}" for e in _ticks(span)],
+        "fixedrange": True,
+    }
 
 
 def _odds_axis(odds: Sequence[tuple[float, float]], attacked: str, ends: list[float], theme: Theme) -> Trace:

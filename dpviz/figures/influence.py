@@ -61,16 +61,15 @@ def training_map(
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    groups = [group for group in (named, chosen) if group is not None]
+    groups = (group for group in (named, chosen) if group is not None)
     above, looks = np.any([np.zeros(n, bool), *groups], axis=0), _looks(n, with_noise, used, theme)
-    width = np.full(n, base)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
-    # every array comes back with every selected point, so a large set does without
-    amounts = np.array([f"{v:.3g}" for v in values], str) if len(values) <= WEBGL_FROM else None
-    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, width, title, amounts)
+    amounts = None if n > WEBGL_FROM else np.array([f"{v:.3g}" for v in values], str)  # every selected point sends all of it
+    drawn = _Rows(points.astype(np.float32), row_ids, kind, theme, above, colour, np.full(n, base), title, amounts)
     traces = drawn.points(looks, influence, group if group is not None and group.any() else None) + _keys(looks, theme)
-    if overlay is not None and overlay.any():
+    more = LEGEND_LINE if overlay is not None and overlay.any() else 0
+    if overlay is not None and more:
         marker = {"symbol": "x-thin", "size": base + 3, "color": theme.ink, "line": {"width": 1.5, "color": theme.ink}}
         traces.append(drawn.marks(overlay, marker, name=f"{int(overlay.sum()):,} differ in A"))
     if chosen is not None and chosen.any():
@@ -79,9 +78,8 @@ def training_map(
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
     notes = drawn.names(chosen) + ([note(title, 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)] if narrow else [])
     lower = (_BAR + _SCALED * scaled) if narrow else 0
-    more = LEGEND_LINE if overlay is not None and overlay.any() else 0
-    layout = _layout(names, scaled, more, below=lower)
-    return figure(theme, traces, height=MAP + more + lower, coloraxis=scale, annotations=notes, **layout)
+    layout: Trace = {"coloraxis": scale, "annotations": notes, "height": MAP + more + lower}
+    return figure(theme, traces, **layout, **_layout(names, scaled, more, below=lower))
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,13 +38,12 @@ def method_look(mechanism: str, theme: Theme) -> Look:
     return look(theme, cls.label, cls.family, family.index(mechanism))
 
 
-def accuracies(run: Any, cost: Cost, theme: Theme, overlay: Cost | None = None) -> Chart:
+def accuracies(run: Any, cost: Cost, theme: Theme) -> Chart:
     """The metric of every noise draw between the two baselines.
 
     Args:
         run: trained.
         cost: its cost in the metric, which has a value.
-        overlay: that of a run which is kept for comparison, in the same metric.
     """
     measure, expected = cost.metric, cost.expected
     fig = accuracy.accuracy_distribution(
@@ -56,7 +55,6 @@ def accuracies(run: Any, cost: Cost, theme: Theme, overlay: Cost | None = None) 
         expected=expected,
         title=f"test {measure.within}",
         shares=measure.shares,
-        overlay=None if overlay is None else overlay.private,
     )
     over_all = "" if expected is None else f", {words.metric_value(measure, expected)} expected over all draws"
     summary = (

@@ -32,10 +32,10 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
     """Runs in the background wait in their monitor until they are let go."""
     go, real = threading.Event(), cached_runs._compute
 
-    def slow(key: str, spec: RunSpec, monitor: Monitor) -> Outcome:
+    def slow(spec: RunSpec, monitor: Monitor) -> Outcome:
         while threading.current_thread().name.startswith(pool.THREADS) and not go.wait(0.01):
             monitor(0.25)
-        return real(key, spec, monitor)
+        return real(spec, monitor)
 
     monkeypatch.setattr(current_run, "PATIENCE", 0.0)
     monkeypatch.setattr(tasks, "PATIENCE", 0.0)
@@ -122,7 +122,7 @@ def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
 
 def test_a_run_is_trained_once_for_all_who_ask(held: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     spec, compute, trained = RunSpec("teaching", seeds=2), cached_runs._compute, []
-    monkeypatch.setattr(cached_runs, "_compute", lambda *given: trained.append(given) or compute(*given))
+    monkeypatch.setattr(cached_runs, "_compute", lambda run, monitor: trained.append(run) or compute(run, monitor))
     groups = Job("groups", lambda monitor: iter([cached_runs.outcome(spec, monitor)]))
     asked = [pool.pool().submit(job) for job in (tasks.training(spec), groups, tasks.training(spec))]
     until(lambda: groups.state is State.RUNNING)

@@ -65,8 +65,7 @@ _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 2 * made.theta.nb
 def outcome(spec: RunSpec, monitor: Monitor = ignore) -> Outcome:
     """The outcome of a run, from memory where it is there. Pages ask for it by `tasks.outcome`."""
     run = resolve(spec)
-    key = run.key()
-    return _store.compute(key, lambda listen: _compute(key, run.spec, listen), owner=spec.dataset, monitor=monitor)
+    return _store.compute(run.key(), lambda listen: _compute(run.spec, listen), owner=spec.dataset, monitor=monitor)
 
 
 def stored_outcome(spec: RunSpec) -> Outcome | None:
@@ -79,7 +78,8 @@ def clear() -> None:
     _store.clear()
 
 
-def _compute(key: str, spec: RunSpec, monitor: Monitor) -> Outcome:
+def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
+    key = resolve(spec).key()
     (result,) = dpviz.run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
     cost = split_cost(
         spec,

@@ -9,7 +9,6 @@ import streamlit as st
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks
-from dpviz.dashboard.sensitivity.scaling import NO_RATES
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
@@ -32,6 +31,10 @@ SIZES = fields.choice(
     "How far the synthetic census goes where something is drawn over n.",
 )
 CONTROLS = (EXCESS_OVER, SIZES)
+NO_RATES = (
+    "The published rates are functions of G, L and μ: bounds on a row's gradient and curvature, and strong convexity. A network "
+    "has none of them, so no rate speaks of it. Choose a linear model to see the tables."
+)
 
 CENSUS = {
     "quick": (1_000, 3_000, 10_000, 30_000),

@@ -1,4 +1,4 @@
-"""Sensitivity over the number of rows and the hyperparameters that change it; the papers' tables with the reader's numbers."""
+"""Sensitivity over the number of rows and over hyperparameters; the papers' tables with the reader's numbers."""
 
 from dataclasses import replace
 from functools import partial
@@ -145,16 +145,10 @@ NUMBERS = {
 CONTROLS: tuple[Field[Any], ...] = (TABLE, SORT, *NUMBERS.values())
 
 
-NO_RATES = (
-    "The published rates are functions of G, L and μ: bounds on a row's gradient and curvature, and strong convexity. A network "
-    "has none of them, so no rate speaks of it. Choose a linear model to see the tables."
-)
-
-
 def table(spec: RunSpec) -> None:
     """A paper's table with the reader's numbers."""
     if not applies_to(spec):
-        panels.empty(NO_RATES)
+        panels.empty(excess_risk.NO_RATES)
         return
     here = facts_of(spec)
     left, right = st.columns(2)
