@@ -39,7 +39,10 @@ def panels() -> list[str]:
 
 def compute(panel: Setup) -> pd.DataFrame:
     """The sweep of a panel, with noise of its own for each method and split; cells that were computed before are read."""
-    shared, store = dict(panel.values, epsilons=grid(panel.low, panel.high, panel.points)), CellStore.personal()
+    shared, store = (
+        dict(panel.values, epsilons=grid(panel.figure.low, panel.figure.high, panel.figure.points)),
+        CellStore.personal(),
+    )
     methods = shared.pop("mechanisms")
     tables = [
         dpviz.sweep(**shared, mechanisms={name: knobs}, split_seed=split, seed=1000 * k + split, store=store).assign(split=split)
@@ -82,7 +85,7 @@ def main() -> None:
     tables: dict[str, pd.DataFrame] = {}
     for name in parser.parse_args().panels.split(","):
         panel = setup(name)
-        key = repr((panel.values, panel.low, panel.high))
+        key = repr((panel.values, panel.figure.low, panel.figure.high))
         tables[key] = tables[key] if key in tables else compute(panel)
         keep(name, tables[key])
         known = kept()

@@ -14,7 +14,7 @@ from benchmarks.peers.measure import Row, Times, three
 from benchmarks.peers.races import LAM
 from benchmarks.peers.rows import Track, those_that_fit
 from dpviz.common.threads import processors
-from dpviz.experiments.sweeps.cells import attempts, problems, seconds
+from dpviz.experiments.sweeps.cells import attempts, problems
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import list_mechanisms
 
@@ -76,7 +76,7 @@ def whole_figure(track: Track, peer: Peer, *, budgets: int, seeds: int, repeats:
         part = defaultdict(float, {SHARED: shared.cpu[0] / unit[1]})
         for cell, table in zip(cells, tables, strict=True):
             # cells are computed side by side, so that each reports its processor time only
-            part[cell.spec.mechanism] += seconds(table) / unit[1]
+            part[cell.spec.mechanism] += table.attrs["seconds"] / unit[1]
             missing[cell.spec.mechanism] |= {epsilon for epsilon, _ in problems(table)}
         rounds.append(part)
     wall, cpu = np.median(totals, axis=0)

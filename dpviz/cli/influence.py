@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> None:
     table = pd.DataFrame(
         {
             "row_id": inspected_run.row_ids,
-            "label": inspected_run.rows["label"].to_numpy(),
+            "label": inspected_run.instances["label"].to_numpy(),
             "influence_function": influence.norm,
             "newton_step": influence.newton_norm,
             "leverage": influence.leverage,
             "label_flip": influence.flip_norm,
-            "correct": inspected_run.rows["correct"].to_numpy(),
+            "correct": inspected_run.instances["correct"].to_numpy(),
             "times_noised": np.nan if inspected_run.noise_count is None else inspected_run.noise_count,
             "individual_epsilon": np.nan if inspected_run.epsilon is None else inspected_run.epsilon,
         }
@@ -70,12 +70,12 @@ def run(options: argparse.Namespace) -> None:
         "training_rows": len(table),
         "non_private_norm": norm,
         "exact_curvature": influence.exact_curvature,
-        "noise_on": inspected_run.where,
+        "noise_on": inspected_run.record.where,
         "rows": shown,
     }
     lines: list[tuple[str, object]] = [
         ("dataset", f"{one_run.display_name(resolve(spec).spec.dataset, options)}, {len(table):,} training rows"),
-        ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.where}"),
+        ("mechanism", f"{spec.mechanism} on {spec.model}; {inspected_run.record.where}"),
         ("non-private", f"parameters of norm {norm:.6g}"),
         ("not private", "these numbers are computed from the rows without noise"),
     ]

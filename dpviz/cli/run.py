@@ -134,7 +134,7 @@ def _values(found: _Measured) -> dict[str, Any]:
     spec, setting = result.spec, result.setup.problem.setting
     attack = strongest_attack(spec.build(), setting, result.calibration)
     return {
-        "run": spec.to_dict() | {"delta": result.budget.delta},
+        "run": spec.to_dict() | {"delta": result.calibration.budget.delta},
         "remarks": [
             *result.setup.dataset.remarks,
             *result.setup.dataset.alike,

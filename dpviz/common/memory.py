@@ -14,10 +14,8 @@ Key terms:
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
@@ -61,12 +59,12 @@ class Cache(Generic[T]):
         self.name, self._size = name, size
         self._kept: LRUCache[Hashable, _Entry[T]] = LRUCache(most, getsizeof=lambda entry: entry.size)
         self._turns: WeakValueDictionary[Hashable, threading.Lock] = WeakValueDictionary()
-        with _guard:
+        with _lock:
             _caches.add(self)
 
     def get(self, key: Hashable) -> T | None:
         """The value that is kept, of whatever version; None where there is none."""
-        with _guard:
+        with _lock:
             entry = self._kept.get(key)
         return None if entry is None else entry.value
 
@@ -84,17 +82,17 @@ class Cache(Generic[T]):
             version: an entry of another version is made again.
             monitor: receives progress, or 0 while another thread makes the value; an exception from it ends the call.
         """
-        with _guard:
+        with _lock:
             turn = self._turns.setdefault(key, threading.Lock())
         while not turn.acquire(timeout=_LISTEN):
             monitor(0.0)
         try:
-            with _guard:
+            with _lock:
                 entry = self._kept.get(key)
             if entry is None or entry.version != version:
                 value = make(monitor)
                 entry = _Entry(value, self._size(value), owner, version)
-                with _guard:
+                with _lock:
                     self._keep(key, entry)
             return entry.value
         finally:
@@ -103,7 +101,7 @@ class Cache(Generic[T]):
     def put(self, key: Hashable, value: T, *, owner: str = "") -> None:
         """Keeps a value."""
         entry = _Entry(value, self._size(value), owner, None)
-        with _guard:
+        with _lock:
             self._keep(key, entry)
 
     def _keep(self, key: Hashable, entry: _Entry[T]) -> None:
@@ -113,17 +111,17 @@ class Cache(Generic[T]):
             self._kept[key] = entry
 
     def __contains__(self, key: Hashable) -> bool:
-        with _guard:
+        with _lock:
             return key in self._kept
 
     def values(self) -> list[T]:
         """All values that are kept."""
-        with _guard:
+        with _lock:
             return [entry.value for entry in self._kept.values()]
 
     def clear(self) -> None:
         """Forgets everything."""
-        with _guard:
+        with _lock:
             self._kept.clear()
 
 
@@ -131,21 +129,6 @@ _lock = threading.Lock()  # of all caches; held for moments, never while a value
 _caches: WeakSet[Cache[Any]] = WeakSet()
 _holders: WeakSet[Holder] = WeakSet()
 _gone: LRUCache[str, None] = LRUCache(10_000)  # only computations still under way could bring an owner back
-_pending: deque[str] = deque()
-
-
-class _Guard:
-    """The lock; the thread that releases it does first what a finaliser could not do meanwhile."""
-
-    def __enter__(self) -> None:
-        _lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        _lock.release()
-        _catch_up()
-
-
-_guard = _Guard()
 
 
 def register(holder: Holder) -> None:
@@ -155,36 +138,13 @@ def register(holder: Holder) -> None:
 
 def forget(owner: str) -> None:
     """Removes all that was made from a dataset, from every cache and every holder, before it returns."""
-    with _guard:
-        dropped = _remove(owner)
-    del dropped  # without the lock: what goes with the values may be large
+    with _lock:
+        _gone[owner] = None
+        for cache in _caches:
+            for key in [key for key, entry in cache._kept.items() if entry.owner == owner]:
+                del cache._kept[key]
     for holder in list(_holders):
         holder.forget(owner)
-
-
-def finalise(owner: str) -> None:
-    """`forget` for a finaliser: it may run in the middle of anything, so holders other than caches are not notified."""
-    _pending.append(owner)
-    _catch_up()
-
-
-def _catch_up() -> None:
-    # after the lock was given back, so that what another thread put down meanwhile is not left lying
-    while _pending and _lock.acquire(blocking=False):
-        try:
-            dropped = [_remove(_pending.popleft()) for _ in range(len(_pending))]
-        finally:
-            _lock.release()
-        del dropped
-
-
-def _remove(owner: str) -> list[object]:
-    _gone[owner] = None
-    dropped: list[object] = []
-    for cache in _caches:
-        theirs = [key for key, entry in cache._kept.items() if entry.owner == owner]
-        dropped += [cache._kept.pop(key) for key in theirs]
-    return dropped
 
 
 def is_forgotten(owner: str) -> bool:
@@ -194,14 +154,14 @@ def is_forgotten(owner: str) -> bool:
 
 def owned_entries(owner: str) -> dict[str, int]:
     """Number of entries that were made from a dataset, by the name of the cache; caches without one are left out."""
-    with _guard:
+    with _lock:
         counts = {cache.name: sum(e.owner == owner for e in cache._kept.values()) for cache in _caches}
     return {name: count for name, count in sorted(counts.items()) if count}
 
 
 def held_bytes() -> dict[str, int]:
     """Bytes that each cache holds, by its name."""
-    with _guard:
+    with _lock:
         return {cache.name: int(cache._kept.currsize) for cache in sorted(_caches, key=lambda c: c.name)}
 
 

@@ -7,7 +7,6 @@ import itertools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ _LISTEN = 0.1  # seconds between two calls of a monitor
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
-_here = threading.local()  # `inside`: the thread works beside others; `helped`: processor time of threads that worked for it
+_here = threading.local()  # `inside`: the thread works beside others
 
 
 #: [work(0), ..., work(count - 1)], by one thread or several
@@ -51,11 +50,6 @@ def processors() -> int:
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     asked = os.environ.get("OMP_NUM_THREADS", "")
     return min(there, int(asked)) if asked.isdigit() and int(asked) > 0 else there
-
-
-def processor_seconds() -> float:
-    """Processor time of the calling thread, and of those that have worked for it; the difference of two calls is what counts."""
-    return time.thread_time() + float(getattr(_here, "helped", 0.0))
 
 
 @cache
@@ -97,10 +91,9 @@ def groups(things: int, most: int = MOST_GROUPS) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def _timed(work: Callable[..., T], *arguments: Any) -> tuple[T, float]:
-    """The result of `work` in a thread of a pool, and its processor time."""
-    _here.inside, start = True, processor_seconds()
-    return work(*arguments), processor_seconds() - start
+def _work_beside() -> None:
+    """Marks a thread of a pool: it works beside others."""
+    _here.inside = True
 
 
 @contextmanager
@@ -119,11 +112,6 @@ def _threads(most: int) -> int:
     return 1 if getattr(_here, "inside", False) else min(most, processors())
 
 
-def _helped(seconds: float) -> None:
-    """Other threads have worked so long for the calling one."""
-    _here.helped = getattr(_here, "helped", 0.0) + seconds
-
-
 class Team:
     """Threads that work side by side on parts of the same thing again and again, as in the steps of one training.
 
@@ -136,7 +124,7 @@ class Team:
             most: threads that there is work for.
         """
         count = _threads(most)
-        self._pool = ThreadPoolExecutor(count) if count > 1 else None
+        self._pool = ThreadPoolExecutor(count, initializer=_work_beside) if count > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -149,10 +137,9 @@ class Team:
         """[work(0), ..., work(parts - 1)]."""
         if self._pool is None or parts < 2:
             return [work(k) for k in range(parts)]
-        futures = [self._pool.submit(_timed, work, k) for k in range(parts)]
+        futures = [self._pool.submit(work, k) for k in range(parts)]
         wait(futures)
-        _helped(sum(future.result()[1] for future in futures))
-        return [future.result()[0] for future in futures]
+        return [future.result() for future in futures]
 
 
 def map_streams(
@@ -199,8 +186,8 @@ def parallel_map(
                 listen(shares)
                 yield result
             return
-        with ThreadPoolExecutor(workers) as pool:
-            left = [pool.submit(_timed, piece, k, lambda shares: None) for k in range(count)]
+        with ThreadPoolExecutor(workers, initializer=_work_beside) as pool:
+            left = [pool.submit(piece, k, lambda shares: None) for k in range(count)]
             try:
                 while left:
                     wait([future for future in left if not future.done()], timeout=_LISTEN, return_when=FIRST_COMPLETED)
@@ -209,9 +196,7 @@ def parallel_map(
                             future.result()  # a mistake in any piece ends all
                     listen(shares)
                     while left and left[0].done():
-                        result, seconds = left.pop(0).result()
-                        _helped(seconds)
-                        yield result
+                        yield left.pop(0).result()
             finally:
                 stop.set()
                 for future in left:

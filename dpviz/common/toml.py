@@ -58,7 +58,5 @@ def parse(content: bytes, field: str, fix: str = "Correct the file.", most: int 
         raise InvalidInput(field, f"is larger than {most // 1024:,} KiB", "Keep only the settings in it.")
     try:
         return tomllib.loads(content.decode("utf-8"))
-    except RecursionError as error:
-        raise InvalidInput(field, "is nested too deeply", fix) from error
-    except (ValueError, OverflowError) as error:  # TOML, UTF-8, a number of too many digits, a date that there is not
+    except (ValueError, OverflowError, RecursionError) as error:  # TOML, UTF-8, too many digits, a date that is none, depth
         raise InvalidInput(field, f"is not TOML: {str(error)[:200]}", fix) from error

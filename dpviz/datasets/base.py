@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from dpviz.common import norms
 from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
-from dpviz.datasets.table import scaling_loss
 from dpviz.datasets.table.encoder import NUMBER, Encoder
 from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
-from dpviz.datasets.table.lost import Lost
+from dpviz.datasets.table.lost import SCALING, Lost, caution, scaling_loss
 
 TRAIN_SHARE = 0.8
 FEW = 10  # rows of a class below which a caution is due
@@ -176,7 +175,7 @@ class Dataset:
         dropped = sum(one.count for one in self.lost if one.kind == "rows")
         if dropped:
             messages.append(f"{dropped:,} rows were left out. {self.n:,} remain; n counts the training rows among these.")
-        return (*messages, *scaling_loss.caution(self.lost))
+        return (*messages, *caution(self.lost))
 
     @cached_property
     def alike(self) -> tuple[str, ...]:
@@ -289,9 +288,9 @@ class Dataset:
         """The same with what this scaling takes from the rows among `lost`."""
         if self.norms is None:
             return self
-        others = tuple(one for one in self.lost if one.kind != scaling_loss.KIND)
+        others = tuple(one for one in self.lost if one.kind != SCALING)
         x = self.X[:, :-1] if self.intercept else self.X
-        lost = (*others, *scaling_loss.scaling_loss(x, self.row_factors(self.scaling), self.scaling))
+        lost = (*others, *scaling_loss(x, self.row_factors(self.scaling), self.scaling))
         return self if lost == self.lost else replace(self, lost=lost)
 
     def row_factors(self, scaling: str) -> NDArray[np.float64]:

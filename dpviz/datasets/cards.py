@@ -8,7 +8,6 @@ from typing import Any
 
 from dpviz.datasets.sources import folder, remote
 from dpviz.datasets.sources.bundled import BUNDLED
-from dpviz.datasets.sources.synthetic import CENSUS_DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +46,8 @@ def cards() -> list[Card]:
         label, where = " or ".join(b.label_names), "UCI Machine Learning Repository"
         shared = {"licence": "CC BY 4.0", "source": where, "state": "here"}
         made.append(Card(name=name, title=b.title, variant="as shipped with scikit-learn", label=label, rows=b.rows, **shared))
-    shared = {"licence": "none needed: no real people", "source": "made by dpviz", "state": "here"}
-    points = "400 points in the plane"
-    made.append(Card(name="teaching", title="Teaching", variant=points, label="blue or orange", rows=400, **shared))
-    census, sizes = f"census-{CENSUS_DEFAULT}", "any size from 100 to 1,000,000 (census-N)"
-    label = "income above the median"
-    made.append(Card(name=census, title="Synthetic census", variant=sizes, label=label, rows=CENSUS_DEFAULT, **shared))
+    known = [Card(**{"state": "file"} | words) for words in tomllib.loads(_FILE.read_text(encoding="utf-8"))["card"]]
+    made += [card for card in known if card.state == "here"]
     for name, r in remote.REMOTE.items():
         shared = {"licence": r.licence, "source": remote.source_of(name) or r.source.split("; ")[1]}
         shared |= {"state": "here" if remote.downloaded(name) else "download", "label": " or ".join(r.label_names)}
@@ -61,5 +56,4 @@ def cards() -> list[Card]:
     shared |= {"licence": "yours", "source": "the data folder"}
     own = [name for name in folder.names() if not remote.read_from(name)]
     made += [Card(name=name, title=name.removeprefix(folder.PREFIX), **shared) for name in own]
-    brought = tomllib.loads(_FILE.read_text(encoding="utf-8"))["card"]
-    return [*made, *(Card(**words, state="file") for words in brought)]
+    return [*made, *(card for card in known if card.state == "file")]

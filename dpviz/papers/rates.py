@@ -92,7 +92,6 @@ class Row:
     Attributes:
         method: for people, with year.
         perturbs: what gets the noise.
-        law: of the noise, as the table has it.
         noise: the noise rate.
         excess: expected excess empirical risk.
         population: expected excess population risk.
@@ -104,7 +103,6 @@ class Row:
 
     method: str
     perturbs: str
-    law: str
     noise: Formula | None = None
     excess: Formula | None = None
     population: Formula | None = None

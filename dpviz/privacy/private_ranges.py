@@ -78,14 +78,12 @@ class PrivateRanges:
         categories: values by column, in alphabetical order.
         noise: of the queries.
         budget: what it was made for.
-        least: the number of rows that values close together need to be seen; those of fewer rows may be cut off.
     """
 
     ranges: dict[str, tuple[float, float]]
     categories: dict[str, tuple[str, ...]]
     noise: Noise
     budget: Budget
-    least: int
 
 
 def private_ranges(
@@ -134,9 +132,7 @@ def private_ranges(
         inside = column[(column >= low) & (column <= high)]
         fine[name] = _seen(name, inside, edges, sigma, len(values), source, otherwise=(low, high))
     listed = {name: _listed(name, counts, noise, source) for name, counts in others.items()}
-    bins = math.ceil(_quantile(_PARTS, len(values)) * sigma) if values else 0
-    least = max(bins, math.ceil(noise.threshold) if others else 0)
-    return PrivateRanges(fine, listed, noise, budget, least)
+    return PrivateRanges(fine, listed, noise, budget)
 
 
 def plan_noise(numbers: int, categories: int, budget: Budget) -> Noise:

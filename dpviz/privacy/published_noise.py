@@ -88,20 +88,15 @@ def pidp_passes(contribution: Floats, radius: float, epsilon: float, delta: floa
     return np.asarray(~too_large & small)
 
 
-def pidp_threshold(radius: float, epsilon: float, delta: float, *, kappa: float | None = None) -> float:
+def pidp_threshold(radius: float, epsilon: float, delta: float) -> float:
     """The one number that lines 9 and 10 compare max_i |[c_t]_i| with [ours].
 
     Line 10 says ln(A/(A - B)) <= eps + ln kappa with A = 2 r kappa delta and B = (kappa - 1)|c|, that is
     B <= A (1 - e^-eps/kappa), hence |c| <= 2 r delta (kappa - e^-eps)/(kappa - 1). The paper sets kappa = e^eps,
     which gives 2 r delta (1 + e^-eps): it *falls* as epsilon grows. Line 9's bound 2 r kappa delta/(kappa - 1) is
     always larger, so line 9 never decides. Any value above 2 r delta is reached by some kappa > 1.
-
-    Args:
-        kappa: the proof's free constant, > 1; None is the paper's e^eps_1.
     """
-    if kappa is None:
-        return 2 * radius * delta * (1 + math.exp(-epsilon))
-    return 2 * radius * delta * (kappa - math.exp(-epsilon)) / (kappa - 1)
+    return 2 * radius * delta * (1 + math.exp(-epsilon))
 
 
 def ratio_norm(model: Floats, contribution: Floats) -> Floats:

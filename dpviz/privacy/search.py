@@ -6,7 +6,7 @@ for local budgets. Both search on a logarithmic scale and never stop on the side
 
 import math
 from collections.abc import Callable
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal
 
 from scipy.optimize import brentq
 
@@ -19,17 +19,6 @@ _ROUNDING = 1e-12  # excess up to here is rounding of the function itself
 NO_NOISE = InvalidInput(
     "epsilon", "no noise is large enough for this budget", "Choose a larger epsilon, a larger delta or another accountant."
 )
-
-
-class How(TypedDict, total=False):
-    """The arguments of `smallest` that `largest_argument` has too."""
-
-    step: float
-    tolerance: float
-    margin: float
-    even: bool
-    limits: tuple[float, float]
-    refusal: InvalidInput
 
 
 def smallest(
@@ -99,7 +88,7 @@ def _bracket(
     return None if over else (last, last)
 
 
-def largest_argument(excess: Callable[[float], float], log_start: float, **how: Unpack[How]) -> float:
+def largest_argument(excess: Callable[[float], float], log_start: float, **how: Any) -> float:
     """The largest x at which excess(x) <= 0, for a function that grows with x; never above it.
 
     The mirror image of `smallest`: the highest x is returned where it is allowed, `refusal` is raised where even the lowest

@@ -17,6 +17,7 @@ from dpviz.common.validate import InvalidInput, check_bool, check_range, check_t
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
 from dpviz.datasets.table.encoding import add_intercept
+from dpviz.datasets.table.lost import Lost
 from dpviz.models import Rows, get_model
 
 FORMAT = "dpviz model 1"
@@ -62,14 +63,17 @@ class ReleasedModel:
         Raises:
             InvalidInput: a column is missing or holds what the model cannot read, or no row is without gaps.
         """
-        values, gaps = self.encoder.read(own.table(data), messages, fill)
+        lost: list[Lost] = []
+        values, gaps = self.encoder.read(own.table(data), lost, fill)
+        notes: list[str] = [] if messages is None else messages
+        notes += [one.sentence for one in lost]
         open_ = np.logical_or.reduce(gaps)
         if open_.all():
             worst = self.encoder.columns[int(np.argmax([gap.sum() for gap in gaps]))].name
             raise InvalidInput(worst, "has gaps, and no row is without one", "Fill them: the model knows no value for gaps here.")
-        if open_.any() and messages is not None:
+        if open_.any():
             where = ", ".join(f"{c.name} ({gap.sum():,})" for c, gap in zip(self.encoder.columns, gaps, strict=True) if gap.any())
-            messages.append(f"{open_.sum():,} of {len(open_):,} rows have gaps and no prediction: {where}.")
+            notes.append(f"{open_.sum():,} of {len(open_):,} rows have gaps and no prediction: {where}.")
         out, whole = np.full(len(open_), np.nan), np.flatnonzero(~open_)
         size = max(1, _ENTRIES // (len(self.encoder.names) + 1))
         for part in (whole[start : start + size] for start in range(0, len(whole), size)):

@@ -166,8 +166,8 @@ def compare_search(spec: RunSpec, values: Mapping[str, Sequence[Any]], monitor: 
     right = model.measure(made.model.theta[None], test)[1][0] if label is None else (test.y == label).mean()
     entry = entry_of(own.spec.build(), own.setup.problem.setting, own.calibration)
     count = int(np.prod([len(some) for some in values.values()]))
-    naive = total_epsilon([entry.release] * count, own.budget.delta)
-    return Compared(made, made.each or own.budget, float(right), float(own.accuracy.mean()), naive)
+    naive = total_epsilon([entry.release] * count, own.calibration.budget.delta)
+    return Compared(made, made.each or own.calibration.budget, float(right), float(own.accuracy.mean()), naive)
 
 
 def _after_preparations(dataset: Dataset, total: Budget) -> tuple[Budget | None, Budget]:

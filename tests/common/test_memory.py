@@ -146,24 +146,6 @@ def test_another_version_is_made_again_and_replaces_the_old_one() -> None:
     assert kept.values() == [b"new"]
 
 
-def test_a_finaliser_inside_the_lock_waits_for_its_end() -> None:
-    kept = cache()
-    kept.put("hers", b"1", owner="eve")
-
-    class Last:
-        def __del__(self) -> None:
-            memory.finalise("eve")
-
-    with memory._guard:
-        Last()  # as the garbage collector may do in the middle of anything; a second lock would stand still here
-        gc.collect()
-        assert "hers" in kept._kept
-    assert "hers" not in kept
-    kept.put("again", b"1", owner="frank")
-    memory.finalise("frank")
-    assert "again" not in kept, "outside it is done at once"
-
-
 def test_all_caches_are_emptied() -> None:
     kept = cache()
     kept.put("a", b"12", owner="grace")

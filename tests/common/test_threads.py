@@ -11,7 +11,7 @@ from support import LIMIT
 
 from dpviz.common import threads
 from dpviz.common.progress import Monitor, ignore
-from dpviz.common.threads import Team, groups, map_streams, parallel_map, processor_seconds
+from dpviz.common.threads import Team, groups, map_streams, parallel_map
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_who_wants_no_more_pieces_leaves_no_work_behind(workers: int) -> None:
     assert not at_work
 
 
-def test_work_inside_a_piece_starts_no_threads_and_processor_time_is_that_of_all() -> None:
+def test_work_inside_a_piece_starts_no_threads() -> None:
     def threads_used() -> int:
         seen: set[int] = set()
 
@@ -130,9 +130,7 @@ def test_work_inside_a_piece_starts_no_threads_and_processor_time_is_that_of_all
         return len(seen)
 
     assert list(parallel_map(lambda k, tick: threads_used(), 2, lambda shares: None, workers=2)) == [1, 1]
-    start = processor_seconds()
     assert threads_used() > 1, "the control"
-    assert processor_seconds() - start >= 0.12
 
 
 def test_settings_for_threads_end_with_the_last_user() -> None:

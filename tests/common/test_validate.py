@@ -90,7 +90,7 @@ def test_seeds_of_claims_are_checked_before_anything_runs(seed: str, capsys: pyt
 BAD = {
     "no TOML": (b"a = ", "is not TOML"),
     "Latin-1": (b"a = '\xe9'", "is not TOML"),
-    "nested deeply": (b"a = " + b"[" * 5000 + b"]" * 5000, "nested too deeply"),
+    "nested deeply": (b"a = " + b"[" * 5000 + b"]" * 5000, "is not TOML"),
     "a number of many digits": (b"a = " + b"9" * 5_000, "is not TOML"),
     "a day that there is not": (b"a = 2023-02-30", "is not TOML"),
     "too large": (b"#" * (toml.MOST_BYTES + 1), "larger than 64 KiB"),

@@ -11,12 +11,11 @@ from support import assert_refused, assert_words
 from support_tables import GOOD, made
 
 import dpviz
-from dpviz.common import norms
 from dpviz.datasets import catalogue, sources
 from dpviz.datasets.base import LARGEST, Dataset, build
-from dpviz.datasets.table.encoding import SCALINGS, OneHot, add_intercept, encode, unit_rows_of
-from dpviz.datasets.table.lost import Lost
-from dpviz.datasets.table.scaling_loss import MOST
+from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
+from dpviz.datasets.table.encoding import SCALINGS
+from dpviz.datasets.table.lost import MOST, Lost
 from dpviz.datasets.table.spec import TableSpec
 from dpviz.datasets.table.units import Units
 from dpviz.experiments.run.setup import setup_for
@@ -101,19 +100,12 @@ def test_teaching_outliers_are_outliers() -> None:
     assert margins[outlier].max() < np.quantile(margins[~outlier], 0.01)
 
 
-def test_encode_is_one_hot_and_min_max() -> None:
-    frame = pd.DataFrame({"age": [20, 30, 40], "job": ["b", "a", "b"], "member": [True, False, True], "same": [7, 7, 7]})
-    x, names = encode(frame)
-    assert names == ["age", "job=a", "job=b", "member=False", "member=True", "same"]
-    expected = [[0, 0, 1, 0, 1, 0], [0.5, 1, 0, 1, 0, 0], [1, 0, 1, 0, 1, 0]]
-    np.testing.assert_array_equal(x, expected)
-
-
-@pytest.mark.parametrize(
-    ("values", "cause"), [([1.0, None], "missing"), ([1.0, float("inf")], "infinite"), (["a", None], "missing")]
-)
-def test_encode_refuses_what_it_cannot_mean(values: list, cause: str) -> None:
-    assert_refused(encode, pd.DataFrame({"column": values}), match=cause)
+def test_rows_are_one_hot_and_in_units_of_their_ranges() -> None:
+    frame = pd.DataFrame({"age": [20.0, 30.0, 40.0], "job": ["b", "c", "b"], "same": [7.0, 7.0, 7.0]})
+    columns = Column("age", NUMBER, 20.0, 40.0), Column("job", CATEGORIES, levels=("a", "b")), Column("same", NUMBER, 7.0, 7.0)
+    rows, norms_before = Encoder(columns).before_scaling(frame)
+    np.testing.assert_allclose(rows * norms_before[:, None], [[0, 0, 1, 0], [0.5, 0, 0, 0], [1, 0, 1, 0]])
+    np.testing.assert_allclose(norms_before, [1.0, 0.5, 2**0.5])
 
 
 def dataset_of(x: np.ndarray, y: np.ndarray) -> dpviz.Dataset:
@@ -169,18 +161,6 @@ def test_a_source_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert dpviz.list_datasets()[-1] == "one-more"
     assert dpviz.run(dpviz.RunSpec(dataset="one-more", seeds=1)).accuracy.shape == (1,)
     assert_refused(dpviz.load_dataset, "one-more", n=500, match="fixed number of rows")
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_narrow_blocks_become_the_same_rows(intercept: bool) -> None:
-    rng = np.random.default_rng(0)
-    codes, values = rng.integers(-1, 4, 9000).astype(np.int32), rng.random((9000, 2))
-    values[0], codes[0] = 0.0, -1  # a row of zeros stays
-    wide = np.hstack([values, codes[:, None] == np.arange(4)])
-    expected = add_intercept(norms.unit(wide)) if intercept else norms.unit(wide)
-    rows, norms_before = unit_rows_of([values, OneHot(codes, 4)], intercept)
-    np.testing.assert_array_equal(rows, expected)
-    np.testing.assert_array_equal(norms_before, np.linalg.norm(wide, axis=1))
 
 
 def raw(dataset: Dataset) -> np.ndarray:

@@ -109,7 +109,7 @@ def test_the_sidebar_offers_the_published_split_of_the_set_that_has_one(data_fol
 def test_columns_beside_the_features_stay_with_their_rows_where_gaps_drop_some() -> None:
     rows = np.arange(60.0)
     frame = pd.DataFrame({"a": rows, "b": np.where(rows < 5, np.nan, rows % 7), "who": rows, "y": rows % 2})
-    made = prepare(frame, TableSpec("y", drop=("who",)), name="x", source="x").dataset
+    made = prepare(frame, TableSpec("y", drop=("who",)), name="x", source="x")
     assert made.beside["who"].tolist() == made.frame["a"].tolist() == list(range(5, 60))
 
 

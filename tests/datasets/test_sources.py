@@ -174,6 +174,7 @@ def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
     dpviz.run(dpviz.RunSpec(dataset=mine.name, seeds=2, intercept=False, model="svm"))
     rows = [weakref.ref(mine.dataset(i)) for i in (True, False)] + [weakref.ref(result.setup), weakref.ref(mine)]
     name = mine.name
+    mine.forget()
     del mine, result
     gc.collect()
     assert [ref() for ref in rows] == [None] * 4
@@ -213,7 +214,7 @@ def test_ready_rows_are_bounded_and_come_back(monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Uploads that other tests of this process have left, and that may go at any moment, do not count."""
-    monkeypatch.setattr(uploads, "_costs", {})
+    monkeypatch.setattr(uploads, "_live", weakref.WeakValueDictionary())
     monkeypatch.setattr(uploads, "_read", weakref.WeakValueDictionary())
 
 
@@ -239,7 +240,7 @@ def test_all_uploads_together_are_bounded() -> None:
 @pytest.mark.usefixtures("no_others")
 def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     before = uploads.held_bytes()
-    monkeypatch.setattr("dpviz.datasets.table.prepare.unit_rows_of", None)  # calling it would fail in another way
+    monkeypatch.setattr("dpviz.datasets.table.encoder.Encoder.before_scaling", None)  # calling it would fail in another way
     table = read_csv(csv(12_000))
     assert_refused(Upload, table, TableSpec("label"), limits=Limits(uploads_megabytes=1), match="needs about 2 MB")
     assert uploads.held_bytes() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"

@@ -185,7 +185,7 @@ def test_a_run_that_fails_says_so_and_the_controls_stay(monkeypatch: pytest.Monk
         raise FloatingPointError("the method diverged")
 
     cached_runs.clear()
-    monkeypatch.setattr(cached_runs.dpviz, "run_epsilons", broken)
+    monkeypatch.setattr(cached_runs, "run_epsilons", broken)
     page = opened()
     assert "the method diverged" in page.error[0].value
     assert page.select_slider(key="epsilon").value == 1.0

@@ -155,7 +155,7 @@ def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mec
 def test_every_panel_can_be_set_up(name: str) -> None:
     figure, panel = catalogue.PANELS[name]
     setup = catalogue.setup(name)
-    spec = SweepSpec(epsilons=[setup.low, setup.high], **setup.values)
+    spec = SweepSpec(epsilons=[setup.figure.low, setup.figure.high], **setup.values)
     assert len(spec.named) >= 2
     assert figure.statements
     assert figure.section

@@ -60,7 +60,6 @@ def test_categories_are_those_whose_noisy_number_passes() -> None:
     source = Recorded()
     found = private_ranges({}, budget, source, categories={"x": values})
     assert found.categories == {"x": ("a", "b", "many")}
-    assert found.least >= noise.threshold
     assert source.asked == [noise.sigma] * 5, "every value that occurs, and gaps are none"
     listed = Counter(
         value

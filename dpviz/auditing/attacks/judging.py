@@ -115,7 +115,11 @@ class Judged:
         (found, more), (alarms, most) = (_above(np.sort(self.scores[kind]), at) for kind in (self.member, ~self.member))
         coin = np.divide(rates - alarms, most - alarms, out=np.zeros_like(rates), where=most > alarms)
         value = found + np.clip(coin, 0, 1) * (more - found)
-        again = np.stack([_on_curve(rates, a, d) for d, a in zip(*self._resampled, strict=True)])
+        # on the lines between neighbouring thresholds
+        curves = [
+            (np.r_[0.0, alarmed, 1.0], np.r_[0.0, detected, 1.0]) for detected, alarmed in zip(*self._resampled, strict=True)
+        ]
+        again = np.stack([np.interp(rates, *curve) for curve in curves])
         half = stdtrit(max(1, len(self.scores) - 1), 0.5 + confidence / 2) * again.std(axis=0, ddof=1)
         return value, np.maximum(0.0, value - half), np.minimum(1.0, value + half)
 
@@ -148,11 +152,6 @@ def _above(ordered: Floats, thresholds: list[float]) -> tuple[Floats, Floats]:
     """Shares of ascending scores above each threshold, and at or above it."""
     counts = [len(ordered) - np.searchsorted(ordered, thresholds, side=side) for side in ("right", "left")]
     return counts[0] / len(ordered), counts[1] / len(ordered)
-
-
-def _on_curve(rates: Floats, alarms: Floats, detections: Floats) -> Floats:
-    """Detections at rates of false alarms, on the lines between neighbouring thresholds."""
-    return np.interp(rates, np.r_[0.0, alarms, 1.0], np.r_[0.0, detections, 1.0])
 
 
 def _gain(detected: Floats, alarms: Floats, members: NDArray[np.integer], rows: int) -> Floats:

@@ -34,7 +34,8 @@ class RMIA(MembershipAttack):
 
     def score(self, targets: Targets, shadows: Shadows, monitor: Monitor = ignore) -> Floats:
         rows = _log_p(targets.signals) - _reference(shadows)
-        population = np.sort(_log_p(targets.population) - _log_mean(shadows.population, np.ones_like(shadows.population)), axis=1)
+        reference = logsumexp(_log_p(shadows.population), axis=0) - np.log(len(shadows))  # ln of the mean over models
+        population = np.sort(_log_p(targets.population) - reference, axis=1)
         scores = np.empty(rows.shape)
         for t, (ratio, others) in enumerate(zip(rows, population, strict=True)):
             monitor(t / len(rows))
@@ -57,8 +58,3 @@ def _reference(shadows: Shadows) -> Floats:
     both = [np.where(count > 0, total / np.maximum(count, 1), 0.0) for total, count in means]
     kinds = np.minimum(inside, 1) + np.minimum(outside, 1)
     return np.asarray(np.log(np.maximum((both[0] + both[1]) / np.maximum(kinds, 1), 1e-300)))
-
-
-def _log_mean(signals: Floats, weight: Floats) -> Floats:
-    """(p,) ln of the mean probability over models."""
-    return np.asarray(logsumexp(_log_p(signals), axis=0, b=weight / len(signals)))

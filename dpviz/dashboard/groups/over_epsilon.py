@@ -2,7 +2,7 @@
 
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -15,7 +15,7 @@ from dpviz.dashboard.jobs import cached_runs, tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, report
-from dpviz.experiments.studies.releases import Release, Releases, releases
+from dpviz.experiments.studies.releases import Releases, releases
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, group_look
 from dpviz.reporting import words
@@ -60,8 +60,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
     """
 
     def single(outcome: Outcome) -> GroupReport:
-        one = Release(outcome.spec.epsilon, outcome.theta, outcome.labels, None)
-        return report(Releases(outcome.spec, (one,), ()), chosen)
+        return report(Releases(outcome.spec, (replace(outcome, distribution=None),), ()), chosen)
 
     def work(run: RunSpec, monitor: Monitor) -> Seen:
         outcome = cached_runs.outcome(run, lambda share: monitor(share / 6))

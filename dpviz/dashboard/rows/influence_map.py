@@ -77,7 +77,7 @@ def differs(run: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
 
 def used_rows(run: Inspected) -> NDArray[np.bool_] | None:
     """(n,) rows that training used in some draw; None where that is not counted."""
-    visits = run.rows["visits"].to_numpy()
+    visits = run.instances["visits"].to_numpy()
     return visits > 0 if np.isfinite(visits).all() else None
 
 
@@ -183,7 +183,7 @@ def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     lines = [
         ("Rows", f"{int(at.sum()):,}", f"{n:,}"),
         ("Median influence", *median(influence.newton_norm)),
-        ("Predicted right without privacy", *share(run.rows["margin_non_private"].to_numpy() > 0)),
+        ("Predicted right without privacy", *share(run.instances["margin_non_private"].to_numpy() > 0)),
     ]
     if run.ever is not None:
         lines.append(("Received noise in some draw", *share(run.ever)))
@@ -215,7 +215,7 @@ def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Flo
 
 def table(run: Inspected, influence: Influence) -> pd.DataFrame:
     """All that is known about every training row, most influential first: noise, influence, then the readable row."""
-    numbers = influence.frame().set_index(run.rows.index)
+    numbers = influence.frame().set_index(run.instances.index)
     out = pd.DataFrame(
         {
             "row id": run.row_ids,
@@ -225,19 +225,19 @@ def table(run: Inspected, influence: Influence) -> pd.DataFrame:
             "leverage": numbers["leverage"],
             "effect on training loss": numbers["training_loss"],
         },
-        index=run.rows.index,
+        index=run.instances.index,
     )
     if run.epsilon is not None:
         out["individual ε"] = run.epsilon
     if run.noise_count is not None:
-        out["times with noise"], out["noise, total norm"] = run.noise_count, run.rows["noise_norm"]
-        out["times used"] = run.rows["visits"]
+        out["times with noise"], out["noise, total norm"] = run.noise_count, run.instances["noise_norm"]
+        out["times used"] = run.instances["visits"]
     if run.views is not None:
-        out["times passed"], out["margin to the rule"] = run.rows["passed"], run.rows["rule_margin"]
+        out["times passed"], out["margin to the rule"] = run.instances["passed"], run.instances["rule_margin"]
         for view in run.views:
             out[f"passes {view.name}"] = view.passes
-    out["margin without privacy"], out["margin with noise"] = run.rows["margin_non_private"], run.rows["margin"]
-    out["right with noise, share of draws"] = run.rows["correct"]
+    out["margin without privacy"], out["margin with noise"] = run.instances["margin_non_private"], run.instances["margin"]
+    out["right with noise, share of draws"] = run.instances["correct"]
     own = inspected.own_ids(dataset_of(run.spec))
     if own is not None:
         out[own.name] = own.to_numpy()[run.row_ids]

@@ -63,7 +63,7 @@ def _short(value: object) -> str:
 
 
 def _why(run: Inspected, influence: Influence, i: int) -> str:
-    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[i]
+    names, facts = dataset_of(run.spec).label_names, run.instances.iloc[i]
     (looks,) = _looks(run, [i])
     share = words.percent(float(influence.leverage[i]))
     if facts["margin_non_private"] < 0:
@@ -73,7 +73,7 @@ def _why(run: Inspected, influence: Influence, i: int) -> str:
 
 def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
     """For each row the label that the model without privacy gives it, and how sure it is, after a comma."""
-    names, facts = dataset_of(run.spec).label_names, run.rows.iloc[people]
+    names, facts = dataset_of(run.spec).label_names, run.instances.iloc[people]
     margins = facts["margin_non_private"].to_numpy(float)
     chances = get_model(run.spec.model).loss.probability(np.abs(margins))
     sure = [""] * len(people) if chances is None else [f" ({words.percent(float(chance))})" for chance in chances]
@@ -119,7 +119,7 @@ def _elsewhere(run: Inspected) -> str:
 
 
 def _received(run: Inspected, i: int) -> str:
-    facts = run.rows.iloc[i]
+    facts = run.instances.iloc[i]
     if run.calibration.noise_scale == 0:
         return "none is added"
     if run.noise_count is None:
@@ -184,7 +184,7 @@ def _verdict(run: Inspected, people: list[int]) -> list[Line]:
     return [
         ("Label", [label_of(run, i) for i in people]),
         ("The model without privacy says", ["".join(looks) for looks in _looks(run, people)]),
-        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in run.rows["correct"].iloc[people]]),
+        ("Private models that are right", [f"{round(c * draws)} of {draws}" for c in run.instances["correct"].iloc[people]]),
     ]
 
 
@@ -207,7 +207,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
         return lines
     rows = influence.problem.rows.take(np.asarray(people))
     own = truth.on_scores(rows)  # (rows, models)
-    margins = run.rows["margin_non_private"].to_numpy()[people]
+    margins = run.instances["margin_non_private"].to_numpy()[people]
     if influence.problem.model.convex:
         error = [f" (error at most {words.three(max(c, 1e-15))})" for c in truth.certificate]
         lines.append(("Leave-one-out truth", [f"{words.three(v)}{e}" for v, e in zip(truth.norm, error, strict=True)]))
@@ -228,7 +228,7 @@ def _ordinal(rank: int) -> str:
 def _noise(run: Inspected, people: list[int]) -> list[Line]:
     if run.noise_count is None:
         return []
-    lines: list[Line] = [("Norm of all its noise", [words.three(v) for v in run.rows["noise_norm"].iloc[people]])]
+    lines: list[Line] = [("Norm of all its noise", [words.three(v) for v in run.instances["noise_norm"].iloc[people]])]
     for view in run.views or ():
         asks = ["trains it without noise" if view.passes[i] else "asks for noise" for i in people]
         values = [f"{words.three(view.statistic[i])}, allowed {limits(view.low, view.high)}" for i in people]

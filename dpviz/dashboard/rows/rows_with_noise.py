@@ -125,7 +125,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
     where = list_mechanisms()[run.spec.mechanism].noise_enters.rstrip(".")
     strength = "" if cal.noise_scale == 0 else f" The noise is {cal.noise_family.name} of scale {words.three(cal.noise_scale)}"
     if run.noise_count is not None and run.ever is not None and run.ever.any():
-        norms = run.rows["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
+        norms = run.instances["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
         strength += f"; a row that receives it gets a vector of norm {words.three(float(norms.mean()))} on average"
     panels.note(f"Where noise goes: {where}.{strength}{'.' if strength else ''}")
     if run.views is None:
@@ -152,10 +152,10 @@ def _no_rule(run: Inspected) -> None:
     if run.calibration.noise_scale == 0:
         panels.empty("No noise, so no row received any.")
     elif rule := list_mechanisms()[run.spec.mechanism].row_rule:
-        stopped = int((run.rows["rule_margin"] > 0).sum())
+        stopped = int((run.instances["rule_margin"] > 0).sum())
         panels.empty(
-            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of {len(run.rows):,} rows "
-            "asked for more than their budget before the end, mean over the noise draws."
+            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of "
+            f"{len(run.instances):,} rows asked for more than their budget before the end, mean over the noise draws."
         )
     elif run.ever is None:
         seen_in = "individual ε and influence" if run.individual is not None else "influence"
@@ -204,7 +204,7 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
 
 
 def _drawn(run: Inspected, i: int) -> str:
-    visits = float(run.rows["visits"].iloc[i])
+    visits = float(run.instances["visits"].iloc[i])
     return ", if training drew it, which it never did" if visits == 0 else ""
 
 
@@ -230,14 +230,14 @@ def rounds(run: Inspected, theme: Theme) -> None:
     """Charts of the steps at which rows received noise, or took part."""
     assert run.timeline is not None
     st.subheader("When", anchor=False)
-    per_round, count = run.timeline.mean(axis=0), run.timeline.shape[1]
+    per_round, count, counts = run.timeline.mean(axis=0), run.timeline.shape[1], run.record.timeline_counts
     if count == 1:
         st.markdown(f"Once, before training: {words.three(per_round[0])} rows in every noise draw.")
         return
-    used = run.rows["visits"].sum() / count
+    used = run.instances["visits"].sum() / count
     summary = (
-        f"{count} rounds. A round uses {words.three(used)} rows; {run.timeline_counts}: {words.three(per_round[0])} in the "
+        f"{count} rounds. A round uses {words.three(used)} rows; {counts}: {words.three(per_round[0])} in the "
         f"first and {words.three(per_round[-1])} in the last round, mean over {len(run.timeline)} noise draws."
     )
-    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{run.timeline_counts}, mean": per_round})
-    charts.chart(noise_timeline(run.timeline, theme, run.timeline_counts), "timeline", summary, lambda: table, of=run.spec)
+    table = pd.DataFrame({"round": np.arange(1, count + 1), f"{counts}, mean": per_round})
+    charts.chart(noise_timeline(run.timeline, theme, counts), "timeline", summary, lambda: table, of=run.spec)

@@ -43,7 +43,7 @@ def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
         if chosen.figure == name and view is not None:
             _judged(figure, setup, view)
         else:
-            tables.table([(s.text, s.meaning) for s in figure.statements], ("The paper says that it shows", "What is checked"))
+            tables.table([(s.text, s.check.rule) for s in figure.statements], ("The paper says that it shows", "What is checked"))
         used = catalogue.settings(name)
         if used:
             tables.table(used, ("Method", "Hyperparameter", "Value or rule", "Where it comes from"))
@@ -70,15 +70,17 @@ def figure_run(name: str, epsilon: float, uploads: Mapping[str, str] | None = No
     values = dict(setup.values)
     methods = values.pop("mechanisms")
     first = next(iter(methods))
-    run = RunSpec(mechanism=first, params=methods[first], epsilon=min(max(epsilon, setup.low), setup.high), **values)
+    run = RunSpec(
+        mechanism=first, params=methods[first], epsilon=min(max(epsilon, setup.figure.low), setup.figure.high), **values
+    )
     kept: list[tuple[Field[Any], object]] = [
         (settings.methods_field(run), tuple(methods)),
         (settings.KNOBS, {m: k for m, k in methods.items() if m != first}),
         (settings.figure_field(), name),
-        (settings.SHOWN, setup.shows),
-        (settings.FROM, setup.low),
-        (settings.TO, setup.high),
-        (settings.POINTS, setup.points),
+        (settings.SHOWN, setup.figure.shows),
+        (settings.FROM, setup.figure.low),
+        (settings.TO, setup.figure.high),
+        (settings.POINTS, setup.figure.points),
     ]
     return run, {field.key: field.write(value) for field, value in kept}
 
@@ -97,7 +99,7 @@ def _judged(figure: Figure, setup: catalogue.Setup, view: running.View) -> None:
     if changed:
         panels.text(f"Changed since it was set up: {', '.join(changed)}.")
 
-    if setup.shows == "accuracy" and view.choices.metric.id != "accuracy":
+    if setup.figure.shows == "accuracy" and view.choices.metric.id != "accuracy":
         measure = view.choices.metric.within
         panels.text(f"The paper measured accuracy: picture and verdicts keep it, the rest speaks {measure}.")
 
@@ -110,7 +112,8 @@ def _judged(figure: Figure, setup: catalogue.Setup, view: running.View) -> None:
             table = view.table()
             judgements = figure.judge(table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)
         rows = [
-            (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.label_ids(v.because), s.meaning) for s, v in judgements
+            (s.text, f"{words.VERDICTS[v.outcome][0]} {v.headline}", words.label_ids(v.because), s.check.rule)
+            for s, v in judgements
         ]
         tables.table(rows, ("The paper says that it shows", "Ours, on this data", "Numbers", "What is checked"))
 
@@ -124,7 +127,7 @@ def _changes(setup: catalogue.Setup, view: running.View) -> list[str]:
     changes += ["methods"] if {*sweep.named} != {*values["mechanisms"]} else []
     if values["delta"] is not None and sweep.delta != values["delta"]:
         changes.append("δ")
-    if (view.choices.low, view.choices.high) != (setup.low, setup.high):
+    if (view.choices.low, view.choices.high) != (setup.figure.low, setup.figure.high):
         changes.append("range of ε")
     knobs, meant = (
         {m: {k: v for k, v in p.items() if v != list_mechanisms()[m].defaults()[k]} for m, p in named.items()}

@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common import norms
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
-from dpviz.datasets.table.encoder import number_encoder
-from dpviz.datasets.table.encoding import encode
+from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
 
 
 @dataclass(frozen=True)
@@ -41,21 +39,23 @@ class Bundled:
         columns = [str(c) for c in bunch.feature_names]
         raw = pd.DataFrame(np.asarray(bunch.data, dtype=np.float64), columns=columns)
         y: NDArray[np.float64] = np.where(np.isin(bunch.target, self.positive), 1.0, -1.0)
-        x, names = encode(raw)
+        ends = zip(columns, raw.min(), raw.max(), strict=True)
+        encoder = Encoder(tuple(Column(column, NUMBER, float(low), float(high)) for column, low, high in ends))
+        x, norms = encoder.before_scaling(raw)
         frame = raw.assign(label=np.where(y > 0, self.label_names[1], self.label_names[0]))
         return build(
             name=name,
-            x=norms.unit(x),
-            norms=np.linalg.norm(x, axis=1),
+            x=x,
+            norms=norms,
             y=y,
-            feature_names=names,
+            feature_names=columns,
             frame=frame,
             intercept=intercept,
             source=f"{self.title}, UCI Machine Learning Repository, CC BY 4.0, as shipped with scikit-learn",
             label_names=tuple(self.label_names),
             description=self.description,
             looked_at=tuple(columns),
-            encoder=number_encoder(columns, raw.to_numpy().min(axis=0), raw.to_numpy().max(axis=0)),
+            encoder=encoder,
         )
 
 

@@ -1,10 +1,8 @@
 """Tables in a folder: a CSV put there is a dataset, and a file that changes is read again."""
 
 import errno
-import hashlib
 import os
 import stat
-import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +25,6 @@ from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec, last_column
 
 PREFIX = "data/"
-#: a file younger than this may change again without its time stamp moving, so its content is compared too
-_RACY_SECONDS = 2.0
-
 _tables: Cache[Table] = Cache("tables of the data folder", 512 << 20, lambda t: int(t.frame.memory_usage(deep=True).sum()) + 1)
 
 
@@ -103,7 +98,7 @@ def load(name: str, intercept: bool) -> Dataset:
     source = f"the file {entry.path.name} in the data folder"
     return prepare(
         table.frame, spec, name=name, source=source, intercept=intercept, limits=limits, notes=table.notes, guessed_label=guessed
-    ).dataset
+    )
 
 
 def reading(options: dict[str, Any]) -> dict[str, Any]:
@@ -146,14 +141,9 @@ def file_stamp(path: Path) -> Hashable:
     """
     try:
         info = path.stat()
-        stamp = (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
-        small = 0 < info.st_size <= Limits.from_environment().megabytes * 1_000_000  # others are refused unread
-        if small and abs(time.time() - info.st_mtime) < _RACY_SECONDS:
-            with path.open("rb") as file:
-                return (*stamp, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise _unreadable(path, error) from error
-    return stamp
+    return info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino
 
 
 def file_bytes(path: Path, limits: Limits) -> bytes:

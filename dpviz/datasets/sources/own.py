@@ -103,7 +103,7 @@ class Content:
             limits=Limits.from_environment(),
             notes=self.notes,
             guessed_label=self.guessed_label,
-        ).dataset
+        )
 
     def _divided(self, name: str, intercept: bool, data_norm: float) -> Dataset:
         messages = list(self.notes)

@@ -184,7 +184,7 @@ def load(name: str, intercept: bool) -> Dataset:
         label_names=remote.label_names,
         description=remote.description,
         taken_as_public=(),  # the table itself is public
-    ).dataset
+    )
 
 
 def download(name: str, progress: Callable[[int], None] = lambda size: None) -> None:

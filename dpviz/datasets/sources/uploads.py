@@ -1,4 +1,4 @@
-"""Tables that belong to one session: they live until `Upload.forget`, or as long as the `Upload` is referenced.
+"""Tables that belong to one session: they live as long as the `Upload` is referenced, and what is made of them until `forget`.
 
 This module keeps weak references only. What is made from the rows is in caches that know the upload's name
 (`dpviz.common.memory`) and goes with the upload. Rows made ready for training are dropped when all together take too much
@@ -23,7 +23,7 @@ from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.csv import Table
-from dpviz.datasets.table.prepare import Prepared, prepare
+from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec
 
 PREFIX = "upload-"
@@ -34,14 +34,13 @@ _live: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 _ready: memory.Cache[Dataset] = memory.Cache("rows of uploads", READY_BYTES, lambda d: min(COPIES * d.X.nbytes, READY_BYTES))
 _lock = threading.RLock()
 _read: WeakValueDictionary[int, Table] = WeakValueDictionary()  # by id: tables cannot be hashed
-_costs: dict[str, int] = {}  # estimated bytes of the rows of each upload
 #: copies of the encoded rows at the peak: the set, the same scaled, its two parts, and training rows times labels, twice
 COPIES = 5
 _guard: Callable[[str], bool] = lambda name: True  # noqa: E731
 
 
 class Upload:
-    """A person's table and how it becomes a dataset. With the last reference, or after `forget`, the rows are gone.
+    """A person's table and how it becomes a dataset. After `forget` all rows are gone.
 
     Attributes:
         name: dataset name, "upload-" and random letters; only the session that holds the upload can use it.
@@ -49,7 +48,7 @@ class Upload:
         table: the rows as read.
         spec: how they become a dataset.
         rows: number of rows after gaps.
-        prepared: (columns left out with the reason, number of rows dropped).
+        cost: estimated bytes of its rows in training.
     """
 
     def __init__(self, table: Table, spec: TableSpec, title: str = "upload", *, limits: Limits | None = None) -> None:
@@ -59,20 +58,14 @@ class Upload:
         """
         self.name = PREFIX + secrets.token_hex(8)
         self.title, self.table, self.spec = title, table, spec
-        self.limits = limits or Limits.from_environment()
+        self.limits, self.cost = limits or Limits.from_environment(), 0
         count(table)
-        try:
-            made = self._prepare(True)
-        except InvalidInput:
-            _costs.pop(self.name, None)
-            raise
-        self.prepared = dict(made.left_out), made.dropped
-        self.rows = made.dataset.n
-        _ready.put((self.name, True, choice()), made.dataset, owner=self.name)
-        with _lock:
-            _live[self.name] = self
+        _live[self.name] = self
+        made = self._prepare(True)
+        self.rows = made.n
+        _ready.put((self.name, True, choice()), made, owner=self.name)
 
-    def _prepare(self, intercept: bool) -> Prepared:
+    def _prepare(self, intercept: bool) -> Dataset:
         return prepare(
             self.table.frame,
             self.spec,
@@ -92,18 +85,15 @@ class Upload:
         """
         cost, most = cost_of(rows, features), self.limits.uploads_megabytes * 1_000_000
         with _lock:
-            before = _costs.pop(self.name, 0)
-            others = held_bytes()
+            others = held_bytes() - self.cost
             if others + cost > most:
-                if before:
-                    _costs[self.name] = before
                 raise InvalidInput(
                     "upload",
                     f"needs about {cost / 1e6:,.0f} MB ({rows:,} rows of {features:,} features), and all sessions together "
                     f"hold {others / 1e6:,.0f} of {limits_text(self.limits)}",
                     "Choose fewer columns, fewer categories or a sample of the rows, or try again later.",
                 )
-            _costs[self.name] = cost
+            self.cost = cost
 
     def dataset(self, intercept: bool) -> Dataset:
         """The rows ready for training.
@@ -113,19 +103,11 @@ class Upload:
         """
         if memory.is_forgotten(self.name):
             raise _missing(self.name)
-        return _ready.compute((self.name, intercept, choice()), lambda _: self._prepare(intercept).dataset, owner=self.name)
+        return _ready.compute((self.name, intercept, choice()), lambda _: self._prepare(intercept), owner=self.name)
 
     def forget(self) -> None:
         """Lets go of the rows and of all that was made from them now, even if this object is still referenced."""
-        with _lock:
-            _live.pop(self.name, None)
-        self.table = replace(self.table, frame=pd.DataFrame())
-        _costs.pop(self.name, None)
-        memory.forget(self.name)
-
-    def __del__(self) -> None:
-        _costs.pop(self.name, None)
-        memory.finalise(self.name)
+        forget(self.name)
 
 
 def table_bytes(table: Table) -> int:
@@ -158,7 +140,7 @@ def count(table: Table, limits: Limits | None = None) -> None:
 def held_bytes() -> int:
     """Memory that all uploads take, in bytes: tables that were read, and what was or can be made of them."""
     with _lock:
-        return sum(map(table_bytes, list(_read.values()))) + sum(_costs.values())
+        return sum(map(table_bytes, list(_read.values()))) + sum(upload.cost for upload in list(_live.values()))
 
 
 def limits_text(limits: Limits) -> str:
@@ -201,10 +183,11 @@ def get(name: str) -> Upload:
 
 
 def forget(name: str) -> None:
-    """`Upload.forget` by name; nothing happens where it is gone."""
-    upload = _live.get(name)
+    """Lets go of an upload's rows and of all that was made from them, whether it is still referenced or not."""
+    upload = _live.pop(name, None)
     if upload is not None:
-        upload.forget()
+        upload.table = replace(upload.table, frame=pd.DataFrame())
+    memory.forget(name)
 
 
 def _missing(name: str) -> InvalidInput:

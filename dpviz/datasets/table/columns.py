@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, number, show
 from dpviz.datasets.table.cell_text import MISSING, is_number
-from dpviz.datasets.table.encoding import OneHot
-from dpviz.datasets.table.lost import Lost
 
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
@@ -19,7 +17,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 NUMBER_TEXT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
-_HEX = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
+HEX = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
 #: thousands separators, currencies, percent, other minus signs, other digits: a number to people and to no program
 _UNIT = r"(?:[%‰$€£¥₹]|[A-Z]{3})?"
 _WRITTEN = re.compile(rf"[-+−(]?{_UNIT}\s*[-−]?(?:\d{{1,3}}(?:[,.'’_\s]\d{{3}})+|\d+)(?:[.,]\d+)?\s*{_UNIT}\)?")
@@ -41,12 +39,6 @@ _SOMEBODY = (
 _NAME_OF_ID = re.compile(rf"(?i:(^|.*[\W_])(id|uuid)|({_SOMEBODY})s?([\W_]?(id|no|nr|number|key|code))?)|.*[a-z](ID|Id)")
 _DIFFERENT, _LARGE = 0.9, 100_000
 _ENOUGH, _ENOUGH_WITHOUT_NAME = 20, 100  # rows
-
-
-def clipped(column: str, low: float, high: float, count: int) -> str:
-    """The remark that values outside a declared range were brought to its ends."""
-    what, were = ("value", "was") if count == 1 else ("values", "were")
-    return f"{count:,} {what} of {column} outside [{low:g}, {high:g}] {were} clipped."
 
 
 def word(value: object) -> str:
@@ -75,7 +67,7 @@ def obstacle(series: pd.Series, *, declared: bool = False) -> str | None:
     if all(_DATE.fullmatch(text) for text in texts[:200]):
         return "holds dates or times; turn them into numbers, such as an age in years"
     if len(texts) > FEW_LEVELS:
-        odd = _odd(texts, NUMBER_TEXT)
+        odd = odd_texts(texts, NUMBER_TEXT)
         if odd and any(map(_BAND.fullmatch, odd)) and len(texts) <= MANY_LEVELS:
             return None
         if odd:
@@ -84,7 +76,7 @@ def obstacle(series: pd.Series, *, declared: bool = False) -> str | None:
             return f"holds numbers, but also {example}; correct those, or say that they are gaps"
         if odd is not None:
             return f"holds whole numbers of many digits such as {show(texts[0])}, like an identifier"
-        if _odd(texts, _WRITTEN) is not None:
+        if odd_texts(texts, _WRITTEN) is not None:
             marked = next(text for text in texts if _WRITTEN.fullmatch(text) and not NUMBER_TEXT.fullmatch(text))
             row = int((series == marked).to_numpy().argmax()) + 1
             return f"holds numbers with other signs, such as {show(marked)} in row {row:,}; write digits and a decimal point only"
@@ -142,7 +134,7 @@ def _like_identifier(series: pd.Series) -> str | None:
     return None
 
 
-def _odd(texts: list[str], pattern: re.Pattern[str]) -> list[str] | None:
+def odd_texts(texts: list[str], pattern: re.Pattern[str]) -> list[str] | None:
     """Texts that do not match, where most do; None where most do not."""
     some = texts[:: 1 + len(texts) // 1000]  # a table can hold a million different texts
     if sum(pattern.fullmatch(text) is not None for text in some) <= 0.4 * len(some):
@@ -208,68 +200,3 @@ def positives(
     if len(counts) > 2:
         notes.append(f"{names[1]} counts as +1; the other {len(rest):,} values count as -1.")
     return np.where(hit, 1.0, -1.0), names
-
-
-def _constant(column: str, rows: int) -> Lost:
-    message: str = f"{column} has the same value in every row that is left, so it tells nothing apart."
-    return Lost("column", column, rows, message, looked=True)
-
-
-def number_block(
-    column: str, series: pd.Series, declared: tuple[float, float] | None, lost: list[Lost]
-) -> tuple[NDArray[np.float64], bool]:
-    """((n, 1) values scaled to [0, 1], whether the range was read off the data); what is clipped is added to `lost`."""
-    values = series.to_numpy(dtype=np.float64)
-    if declared is not None:
-        low, high = (number(f"ranges[{show(column)}]", v) for v in declared)
-        if low >= high:
-            raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
-        outside = int(((values < low) | (values > high)).sum())
-        if outside:
-            message = clipped(column, low, high, outside)
-            lost.append(Lost("values", column, outside, message))
-        values = np.clip(values, low, high)
-    else:
-        low, high = float(values.min()), float(values.max())
-    if not np.isfinite(high - low):
-        raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
-    span = high - low
-    if span == 0:
-        lost.append(_constant(column, len(values)))
-    return ((values - low) / (span if span > 0 else 1.0))[:, None], declared is None
-
-
-def categorical_block(
-    column: str, series: pd.Series, declared: Sequence[str] | None, default: object, most: int, notes: list[str], lost: list[Lost]
-) -> tuple[OneHot, list[str], bool]:
-    """(one-hot columns in narrow form, their names, whether the categories were read off the data)."""
-    text = series.map(word)
-    if declared is not None:
-        levels = [str(v) for v in declared]
-        if default is not None and word(default) not in levels:
-            levels.append(word(default))  # declared as well, as the value of gaps
-        if len(set(levels)) < len(levels):
-            raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
-        unknown = int((~text.isin(levels)).sum())
-        if unknown:
-            message: str = f"{unknown:,} values of {column} are not among the declared categories and count as none of them."
-            lost.append(Lost("values", column, unknown, message))
-    else:
-        levels = sorted(map(str, pd.unique(text)))
-        texts = _odd(levels, NUMBER_TEXT)
-        if texts:
-            notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
-        if levels and all(map(_HEX.fullmatch, levels)):
-            notes.append(f"{column} holds hexadecimal numbers such as {show(levels[0])}, which are read as texts.")
-        if len({level.casefold() for level in levels}) < len(levels):
-            notes.append(f"Values of {column} that differ only in upper and lower case count as different.")
-        if len(levels) == 1:
-            lost.append(_constant(column, len(text)))
-    if len(levels) > most:
-        raise InvalidInput(
-            column,
-            f"has {len(levels):,} categories",
-            f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES).",
-        )
-    codes = pd.Index(levels, dtype=object).get_indexer(text.astype(object)).astype(np.int32)
-    return OneHot(codes, len(levels)), [f"{column}={v}" for v in levels], declared is None

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_range, number, show
 from dpviz.datasets.table.cell_text import MISSING
-from dpviz.datasets.table.columns import clipped, word
+from dpviz.datasets.table.columns import word
 from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centred, row_factors
 from dpviz.datasets.table.gaps import mark_gaps
+from dpviz.datasets.table.lost import Lost
 
 NUMBER, CATEGORIES = "number", "categories"
 DAMAGED: str = "The file is damaged; take another copy."
@@ -80,17 +81,16 @@ class Encoder:
             [one for c in self.columns for one in ([c.low < c.high] if c.kind == NUMBER else [False] * len(c.levels))]
         )
 
-    def rows(self, frame: pd.DataFrame, messages: list[str] | None = None) -> NDArray[np.float64]:
+    def rows(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         """(n, d) features in the unit ball, without the constant feature.
 
         Args:
             frame: as `dpviz.datasets.sources.own.table` makes it; further columns are left alone.
-            messages: receives what was clipped or unknown.
 
         Raises:
             InvalidInput: a column is missing, holds text in the place of numbers, or has gaps without a default.
         """
-        values, gaps = self.read(frame, messages)
+        values, gaps = self.read(frame)
         for column, gap in zip(self.columns, gaps, strict=True):
             if gap.any():
                 cause = f"has {int(gap.sum()):,} gaps"
@@ -98,11 +98,12 @@ class Encoder:
         return self.dense(values)
 
     def read(
-        self, frame: pd.DataFrame, messages: list[str] | None = None, fill: Mapping[str, float | str] | None = None
+        self, frame: pd.DataFrame, lost: list[Lost] | None = None, fill: Mapping[str, float | str] | None = None
     ) -> tuple[list[NDArray[Any]], list[NDArray[np.bool_]]]:
         """Each column in narrow form, (n,) numbers or positions of categories, and (n,) where it has a gap and no value for it.
 
         Args:
+            lost: receives what was clipped or unknown.
             fill: values for gaps by column, beside the model's own.
 
         Raises:
@@ -110,13 +111,16 @@ class Encoder:
         """
         for name in fill or {}:
             check_choice("fill", name, [column.name for column in self.columns])
-        notes: list[str] = [] if messages is None else messages
-        read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, notes) for c in self.columns]
+        losses: list[Lost] = [] if lost is None else lost
+        read = [self._column(replace(c, default=(fill or {}).get(c.name, c.default)), frame, losses) for c in self.columns]
         return [values for values, _ in read], [gaps for _, gaps in read]
 
-    def before_scaling(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """((n, d) features at unit length, (n,) norms that they had before), of rows without gaps."""
-        x = self._features(self.read(frame)[0])
+    def before_scaling(
+        self, frame: pd.DataFrame, lost: list[Lost] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """((n, d) features at unit length, (n,) norms that they had before), of rows without gaps; `lost` as of `read`."""
+        losses: list[Lost] = [] if lost is None else lost
+        x = self._features([_encoded(column, frame[column.name], losses)[0] for column in self.columns])
         return norms.unit(x), norms.row_norms(x)
 
     def _features(self, values: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
@@ -142,7 +146,7 @@ class Encoder:
         return x * row_factors(norms.row_norms(x), self.scaling, len(self.columns))[:, None]
 
     def _column(
-        self, column: Column, frame: pd.DataFrame, messages: list[str]
+        self, column: Column, frame: pd.DataFrame, lost: list[Lost]
     ) -> tuple[NDArray[np.float64] | NDArray[np.intp], NDArray[np.bool_]]:
         if column.name not in frame:
             raise InvalidInput(
@@ -150,33 +154,7 @@ class Encoder:
             )
         words = MISSING if column.gaps is None else column.gaps
         series = mark_gaps(frame[column.name], [one for one in words if one not in column.levels])
-        missing = series.isna()
-        gaps = missing.to_numpy(bool) if column.default is None else np.zeros(len(series), dtype=bool)
-        if column.kind == CATEGORIES:
-            text = series.map(word, na_action="ignore").astype(object)
-            text = text.where(~missing, None if column.default is None else word(column.default))
-            codes = pd.Index(column.levels, dtype=object).get_indexer(text)
-            unknown = int(((codes < 0) & ~gaps).sum())
-            if unknown:
-                messages.append(
-                    f"{unknown:,} values of {column.name} are none of the model's categories and count as none of them."
-                )
-            return codes, gaps
-        if not pd.api.types.is_numeric_dtype(series) and not missing.all():
-            example = series[~missing].iloc[0]
-            raise InvalidInput(column.name, f"must hold numbers, got {show(example)}", "Give numbers in this column.")
-        values = np.full(len(series), np.nan) if missing.all() else series.to_numpy(np.float64)
-        if column.default is not None:
-            values = np.where(np.isnan(values), number("fill", column.default), values)
-        if column.clip:
-            inside = np.clip(values, column.low, column.high)
-            outside = int(((inside != values) & ~gaps).sum())
-            if outside:
-                messages.append(clipped(column.name, column.low, column.high, outside))
-            values = inside
-        span = column.high - column.low
-        with np.errstate(over="ignore"):
-            return (values - column.low) / (span if span > 0 else 1.0), gaps
+        return _encoded(column, series, lost)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, which `from_dict` takes back."""
@@ -211,6 +189,40 @@ class Encoder:
         return made
 
 
+def _encoded(
+    column: Column, series: pd.Series, lost: list[Lost]
+) -> tuple[NDArray[np.float64] | NDArray[np.intp], NDArray[np.bool_]]:
+    """(numbers in units of the range, or positions of categories; where there is a gap and no value for it)."""
+    missing = series.isna()
+    gaps = missing.to_numpy(bool) if column.default is None else np.zeros(len(series), dtype=bool)
+    if column.kind == CATEGORIES:
+        text = series.map(word, na_action="ignore").astype(object)
+        text = text.where(~missing, None if column.default is None else word(column.default))
+        codes = pd.Index(column.levels, dtype=object).get_indexer(text)
+        unknown = int(((codes < 0) & ~gaps).sum())
+        if unknown:
+            sentence: str = f"{unknown:,} values of {column.name} are not among its categories and count as none of them."
+            lost.append(Lost("values", column.name, unknown, sentence))
+        return codes, gaps
+    if not pd.api.types.is_numeric_dtype(series) and not missing.all():
+        example = series[~missing].iloc[0]
+        raise InvalidInput(column.name, f"must hold numbers, got {show(example)}", "Give numbers in this column.")
+    values = np.full(len(series), np.nan) if missing.all() else series.to_numpy(np.float64)
+    if column.default is not None:
+        values = np.where(np.isnan(values), number("fill", column.default), values)
+    if column.clip:
+        inside = np.clip(values, column.low, column.high)
+        outside = int(((inside != values) & ~gaps).sum())
+        if outside:
+            what, were = ("value", "was") if outside == 1 else ("values", "were")
+            sentence = f"{outside:,} {what} of {column.name} outside [{column.low:g}, {column.high:g}] {were} clipped."
+            lost.append(Lost("values", column.name, outside, sentence))
+        values = inside
+    span = column.high - column.low
+    with np.errstate(over="ignore"):
+        return (values - column.low) / (span if span > 0 else 1.0), gaps
+
+
 def _column(values: object) -> Column:
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
         raise InvalidInput("columns", f"must have names, got {show(values)}", DAMAGED)
@@ -234,9 +246,3 @@ def _column(values: object) -> Column:
         raise InvalidInput("gaps", f"must be a list of texts, got {show(gaps)}", DAMAGED)
     clip = check_bool("clip", values.get("clip"))
     return Column(name, kind, low, high, clip, tuple(levels), default, None if gaps is None else tuple(gaps))
-
-
-def number_encoder(names: Sequence[str], low: NDArray[np.float64], high: NDArray[np.float64]) -> Encoder:
-    """An encoder of number columns with their ranges."""
-    ends = zip(names, low, high, strict=True)
-    return Encoder(tuple(Column(name, NUMBER, float(a), float(b)) for name, a, b in ends))

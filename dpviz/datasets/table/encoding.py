@@ -3,17 +3,10 @@
 Ranges and category lists taken from the data are not covered by any epsilon; the app says so.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.common import norms
-from dpviz.common.validate import InvalidInput
-
 INTERCEPT = "(intercept)"
-_ROWS = 4096  # at once, so that what is made on the way is small
 CENTRED, AUTOMATIC = "centred", "automatic"
 #: ways into the unit ball, in words; the papers ask for |x| <= 1 only
 SCALINGS: dict[str, str] = {
@@ -23,96 +16,6 @@ SCALINGS: dict[str, str] = {
     "bound": "largest possible norm: all rows divided by √k for k columns",
     "largest": "largest norm: all rows divided by the largest norm",
 }
-
-
-def min_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns to [0, 1] by their own range; a constant column becomes 0, because it tells nothing apart.
-
-    >>> min_max(np.array([[1.0], [3.0], [2.0]])).ravel().tolist()
-    [0.0, 1.0, 0.5]
-    """
-    low = values.min(axis=0)
-    span = values.max(axis=0) - low
-    return (values - low) / np.where(span > 0, span, 1.0)
-
-
-def encode(frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
-    """One-hot for text, categories and booleans, min-max for numbers.
-
-    Args:
-        frame: (n, columns), no missing values.
-
-    Returns:
-        (n, d) float64 in [0, 1] and the d column names ("column=value" for one-hot columns, in sorted order).
-    """
-    blocks: list[NDArray[np.float64]] = []
-    names: list[str] = []
-    for column in frame.columns:
-        series = frame[column]
-        if series.isna().any():
-            raise InvalidInput(
-                str(column), f"{int(series.isna().sum())} values are missing", "Drop those rows or choose a default value first."
-            )
-        if pd.api.types.is_numeric_dtype(series) and not pd.api.types.is_bool_dtype(series):
-            values = series.to_numpy(dtype=np.float64)
-            if not np.isfinite(values).all():
-                raise InvalidInput(str(column), "holds infinite values", "Remove or replace them.")
-            blocks.append(min_max(values[:, None]))
-            names.append(str(column))
-        else:
-            codes, levels = pd.factorize(series.astype(str), sort=True)
-            blocks.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
-            names.extend(f"{column}={level}" for level in levels)
-    return np.hstack(blocks), names
-
-
-@dataclass(frozen=True, eq=False)
-class OneHot:
-    """The 0/1 columns of a category in narrow form.
-
-    Attributes:
-        codes: (n,) column in which a row has its 1; -1 for none.
-        width: number of columns.
-    """
-
-    codes: NDArray[np.int32]
-    width: int
-
-
-Block = OneHot | NDArray[np.float64]
-
-
-def unit_rows_of(blocks: list[Block], intercept: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """((n, d) rows of unit norm, with the constant feature where it is wanted; (n,) norms that they had before).
-
-    The same as `norms.unit` and `add_intercept`, written into one array: categories become wide only here, and nothing else is
-    as large as the result.
-
-    Args:
-        blocks: (n, k) values or narrow categories, column by column; the list is emptied.
-    """
-    widths = [block.width if isinstance(block, OneHot) else block.shape[1] for block in blocks]
-    n, d = len(blocks[0].codes if isinstance(blocks[0], OneHot) else blocks[0]), sum(widths)
-    x = np.zeros((n, d + intercept))
-    end = d
-    while blocks:
-        block, width = blocks.pop(), widths.pop()
-        end -= width
-        if isinstance(block, OneHot):
-            coded = np.flatnonzero(block.codes >= 0)
-            x[coded, end + block.codes[coded]] = 1.0
-        else:
-            x[:, end : end + width] = block
-    before = np.empty(n)
-    for start in range(0, n, _ROWS):
-        part = x[start : start + _ROWS, :d]
-        rows, norm, divisors = norms.scaled(part)
-        before[start : start + _ROWS] = norm * divisors
-        part[:] = rows / np.where(norm > 0, norm, 1.0)[:, None]
-    if intercept:
-        x[:, d] = 1.0
-        x /= np.sqrt(2.0)
-    return x, before
 
 
 def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArray[np.float64]:

@@ -1,7 +1,6 @@
 """From a table and its spec to a dataset: label, features, gaps, and what was lost."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from dpviz.common.persons import bound_rows
 from dpviz.common.validate import InvalidInput, check_choice, number, number_from_text, show
 from dpviz.datasets.base import Dataset, Label, build
 from dpviz.datasets.table.cell_text import is_number
-from dpviz.datasets.table.columns import SAME, categorical_block, first_names, number_block, positives, word
+from dpviz.datasets.table.columns import HEX, NUMBER_TEXT, SAME, first_names, odd_texts, positives, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
-from dpviz.datasets.table.encoding import INTERCEPT, Block, unit_rows_of
 from dpviz.datasets.table.features import features_of
 from dpviz.datasets.table.gaps import with_gaps
 from dpviz.datasets.table.lost import Lost
@@ -23,21 +21,6 @@ from dpviz.datasets.table.names import unused_name
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.remarks import remarks
 from dpviz.datasets.table.spec import CHOSEN_COLUMNS, TableSpec
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A dataset and how it was made.
-
-    Attributes:
-        dataset: its `notes`, `lost` and `looked_at` say what was done.
-        left_out: columns that were not used, with the reason.
-        dropped: number of rows left out because of gaps.
-    """
-
-    dataset: Dataset
-    left_out: Mapping[str, str]
-    dropped: int
 
 
 def prepare(
@@ -54,7 +37,7 @@ def prepare(
     test_rows: int = 0,
     room: Callable[[int, int], None] = lambda rows, features: None,
     **words: Any,
-) -> Prepared:
+) -> Dataset:
     """The dataset that a table and a spec make.
 
     Args:
@@ -79,26 +62,25 @@ def prepare(
     y, usual = positives(used[target], spec.target, spec.positive, spec.above, messages)
     label_names = words.pop("label_names", usual)
     most = (limits or Limits.from_environment()).features
-    blocks, names, columns, looked_at = _blocks(used, features, spec, most, messages, lost)
-    room(len(used), len(names) + intercept)
-    x, norms = unit_rows_of(blocks, intercept)
-    dataset = build(
+    encoder = Encoder(tuple(_columns(used, features, spec, most, messages, lost)))
+    room(len(used), len(encoder.names) + intercept)
+    x, norms = encoder.before_scaling(used, lost)
+    return build(
         name=name,
         x=x,
         norms=norms,
         y=y,
-        feature_names=[*names, INTERCEPT] if intercept else names,
-        intercept=False,  # it is there already
+        feature_names=list(encoder.names),
+        intercept=intercept,
         source=source,
         label_names=label_names,
         notes=(*messages, *([] if spec.person else _repeats(used))),
-        looked_at=tuple(dict.fromkeys((*looked_at, *(one.what for one in lost if one.looked and one.what in features)))),
+        looked_at=tuple(c for c in features if c in spec.proposed or c not in {**spec.ranges, **spec.categories}),
         lost=tuple(sorted(lost, key=lambda one: one.kind != "rows")),
-        encoder=Encoder(tuple(columns)),
+        encoder=encoder,
         label=label_of(spec, usual, guessed_label),
         **(_words(frame, used, kept, left_out, spec, y, label_names, test_rows) | {"persons": persons} | words),
     )
-    return Prepared(dataset, left_out, int((~kept).sum()))
 
 
 def _of_persons(
@@ -193,60 +175,86 @@ def _columns_lost(frame: pd.DataFrame, spec: TableSpec, left_out: Mapping[str, s
     lost = []
     constants = [column for column, reason in left_out.items() if reason == SAME]
     for column, reason in left_out.items():
-        looked = column not in (*spec.drop, spec.person) and spec.columns is None
         sentence: str = f"{column} is not used: {reason}."
         if column in constants and len(constants) > 1:
             if column != constants[0]:
                 continue
             sentence = f"{len(constants):,} columns have the same value in every row and are not used: {first_names(constants)}."
-        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence, looked=looked))
+        lost.append(Lost("column", column, int(frame[column].notna().sum()), sentence))
     return lost
 
 
-def _blocks(
+def _columns(
     used: pd.DataFrame, features: list[str], spec: TableSpec, most: int, messages: list[str], lost: list[Lost]
-) -> tuple[list[Block], list[str], list[Column], list[str]]:
-    """(values of each column, names of all features, encoded columns, columns whose range or levels were read)."""
-    blocks: list[Block] = []
-    names: list[str] = []
+) -> list[Column]:
+    """The features' columns with their ranges and categories, declared or read."""
     columns: list[Column] = []
-    looked_at: list[str] = []
+    names: list[str] = []
     widths: dict[str, int] = {}
     for column in features:
-        filled, gaps = spec.defaults.get(column), spec.missing_in.get(column, spec.missing)
-        if is_number(used[column]) and column not in spec.categories:
-            declared = spec.ranges.get(column)
-            if declared is None and column in spec.proposed:
-                declared = round_range(used[column].to_numpy(dtype=np.float64))
-            values, read = number_block(column, used[column], declared, lost)
-            blocks.append(values)
-            labels = [column]
-            low, high = declared or (used[column].min(), used[column].max())
-            columns.append(Column(column, NUMBER, float(low), float(high), default=filled, gaps=gaps))
+        filled, gaps, series = spec.defaults.get(column), spec.missing_in.get(column, spec.missing), used[column]
+        if is_number(series) and column not in spec.categories:
+            low, high = _ends(column, series.to_numpy(dtype=np.float64), spec, lost)
+            made = Column(column, NUMBER, low, high, default=filled, gaps=gaps)
+        elif column in spec.ranges:
+            raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
         else:
-            if column in spec.ranges:
-                raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
-            narrow, labels, read = categorical_block(
-                column, used[column], spec.categories.get(column), spec.defaults.get(column), most, messages, lost
-            )
-            blocks.append(narrow)
-            levels = tuple(label[len(column) + 1 :] for label in labels)
             default = None if filled is None else word(filled)
-            columns.append(Column(column, CATEGORIES, levels=levels, default=default, gaps=gaps))
+            levels = _levels(column, series, spec.categories.get(column), default, messages, lost)
+            if len(levels) > most:
+                fix: str = f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES)."
+                raise InvalidInput(column, f"has {len(levels):,} categories", fix)
+            made = Column(column, CATEGORIES, levels=tuple(levels), default=default, gaps=gaps)
+        labels = Encoder((made,)).names
         duplicate = next((label for label in labels if label in names), None)
         if duplicate is not None:
-            raise InvalidInput(
-                "columns",
-                f"two features would be called {show(duplicate)}, one of them from {show(column)}",
-                "Rename or leave out one.",
-            )
+            cause = f"two features would be called {show(duplicate)}, one of them from {show(column)}"
+            raise InvalidInput("columns", cause, "Rename or leave out one.")
+        columns.append(made)
         names.extend(labels)
         widths[column] = len(labels)
-        if read or column in spec.proposed:
-            looked_at.append(column)
         if len(names) > most:
             raise _too_many(widths, len(features), most)
-    return blocks, names, columns, looked_at
+    return columns
+
+
+def _ends(column: str, values: NDArray[np.float64], spec: TableSpec, lost: list[Lost]) -> tuple[float, float]:
+    """The range of a column of numbers: declared, a round one where it is proposed, else read."""
+    declared = spec.ranges.get(column) or (round_range(values) if column in spec.proposed else None)
+    low, high = (number(f"ranges[{show(column)}]", end) for end in declared or (values.min(), values.max()))
+    if declared is not None and low >= high:
+        raise InvalidInput(f"ranges[{show(column)}]", f"low {low:g} is not below high {high:g}", "Give low < high.")
+    if not np.isfinite(high - low):
+        raise InvalidInput(column, f"spans {low:g} to {high:g}, too far to scale", "Declare a range.")
+    if low == high:
+        lost.append(_constant(column, len(values)))
+    return low, high
+
+
+def _levels(
+    column: str, series: pd.Series, declared: Sequence[str] | None, default: str | None, notes: list[str], lost: list[Lost]
+) -> list[str]:
+    """The categories of a column, declared or read."""
+    if declared is not None:
+        levels = [str(v) for v in declared]
+        levels += [default] if default is not None and default not in levels else []  # declared as well, as the value of gaps
+        if len(set(levels)) < len(levels):
+            raise InvalidInput(f"categories[{show(column)}]", "a category is given twice", "Give each once.")
+        return levels
+    levels = sorted(map(str, pd.unique(series.map(word))))
+    if texts := odd_texts(levels, NUMBER_TEXT):
+        notes.append(f"{column} holds numbers, but also {show(texts[0])}: each of its values became a feature of its own.")
+    if levels and all(map(HEX.fullmatch, levels)):
+        notes.append(f"{column} holds hexadecimal numbers such as {show(levels[0])}, which are read as texts.")
+    if len({level.casefold() for level in levels}) < len(levels):
+        notes.append(f"Values of {column} that differ only in upper and lower case count as different.")
+    if len(levels) == 1:
+        lost.append(_constant(column, len(series)))
+    return levels
+
+
+def _constant(column: str, rows: int) -> Lost:
+    return Lost("column", column, rows, f"{column} has the same value in every row that is left, so it tells nothing apart.")
 
 
 def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput:

@@ -262,24 +262,15 @@ def _of_ranks(s: Floats, positive: NDArray[np.bool_], levels: Sequence[Metric]) 
 
 
 def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Floats]:
-    # written over each other: fresh memory for each step would cost more than the arithmetic
-    small = np.abs(s)
-    np.exp(np.negative(small, out=small), out=small)  # in (0, 1]: nothing overflows
-    wrong = s * np.where(positive, -1.0, 1.0)
-    log_loss = np.maximum(wrong, 0.0, out=wrong).mean(axis=1)  # finite where a probability rounds to 0 or 1
-    log_loss += np.log1p(small, out=wrong).mean(axis=1)
-    p = np.minimum(s, 0.0)
-    np.exp(p, out=p)
-    small += 1.0
-    p /= small
-    bins = np.multiply(p, _BINS, out=small).astype(np.intp)
-    np.minimum(bins, _BINS - 1, out=bins)
-    bins += _BINS * np.arange(len(s))[:, None]
-    p -= positive
-    surplus = np.bincount(bins.ravel(), p.ravel(), _BINS * len(s)).reshape(len(s), _BINS)
+    small = np.exp(-np.abs(s))  # in (0, 1]: nothing overflows
+    wrong = np.where(positive, -s, s)
+    p = np.exp(np.minimum(s, 0.0)) / (1.0 + small)
+    bins = np.minimum((_BINS * p).astype(np.intp), _BINS - 1) + _BINS * np.arange(len(s))[:, None]
+    surplus = np.bincount(bins.ravel(), (p - positive).ravel(), _BINS * len(s)).reshape(len(s), _BINS)
     return {
-        "log-loss": log_loss,
-        "brier": np.square(p, out=p).mean(axis=1),
+        # finite where a probability rounds to 0 or 1
+        "log-loss": np.maximum(wrong, 0.0).mean(axis=1) + np.log1p(small).mean(axis=1),
+        "brier": np.square(p - positive).mean(axis=1),
         "calibration-error": np.abs(surplus).sum(axis=1) / positive.size,
     }
 

@@ -16,7 +16,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput, check_integer
-from dpviz.experiments.run.measure import Trained, instance_at, instance_table, train
+from dpviz.experiments.run.measure import Trained, instance_table, train
 from dpviz.experiments.run.metrics import METRICS, all_metrics, measure_models
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparations_of, resolve
 from dpviz.experiments.run.settings import AS_DECLARED
@@ -55,7 +55,6 @@ class Result:
 
     Attributes:
         spec: the run, its dataset under its canonical name.
-        budget: the requested (epsilon, delta), an automatic delta filled in.
         theta: (S, m) released parameters.
         train_accuracy: (S,) training accuracies in [0, 1].
         objective: (S,) training objectives.
@@ -65,16 +64,14 @@ class Result:
         expected_accuracies: (S,) test accuracy averaged over all noise draws in closed form, given the seed's training
             randomness; None where there is no closed form.
         expected_balanced_accuracies: the same for balanced accuracy.
-        calibration: how the noise was set, and what is guaranteed.
+        calibration: how the noise was set, and what is guaranteed; its budget has an automatic delta filled in.
         instances: training rows by row id: label, visits, times_noised, noise_norm, passed, clipped (share of its gradients
             that were clipped, NaN where that is not recorded), rule_margin (means over the seeds), margin
             of the private models (mean) and of the non-private one, and correct (share of seeds that predict the row right).
             Not private: it shows data.
         non_private: the minimiser without privacy; for a network the best of three long trainings.
         majority: the most frequent label.
-        setup: data, split and problem.
         replicas: which of the spec's replicas these are, range(S) unless only a part was trained.
-        timeline: (S, rounds) rows that received noise per round, None where noise is not put on rows.
         record: what happened to each row, per seed; None where `instances` was switched off.
         labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
         distribution: of the released parameters, where it is known in closed form; its scale has one entry.
@@ -82,7 +79,6 @@ class Result:
     """
 
     spec: RunSpec
-    budget: Budget
     theta: Floats
     train_accuracy: Floats
     objective: Floats
@@ -93,13 +89,16 @@ class Result:
     instances: pd.DataFrame
     non_private: Baseline
     majority: Baseline
-    setup: Setup
     replicas: range
-    timeline: NDArray[Any] | None = None
     record: NoiseRecord | None = None
     labels: Floats | None = None
     distribution: OutputNoise | None = None
     noiseless_run: NoiselessRun | None = None
+
+    @property
+    def setup(self) -> Setup:
+        """Data, split and problem, from the cache of `setup_for`: a result that is kept holds no rows."""
+        return setup_for(self.spec)
 
     @cached_property
     def accuracy(self) -> Floats:
@@ -109,12 +108,7 @@ class Result:
     @property
     def expected_accuracy(self) -> float | None:
         """The mean of `expected_accuracies`."""
-        return None if self.expected_accuracies is None else float(self.expected_accuracies.mean())
-
-    @property
-    def expected_balanced_accuracy(self) -> float | None:
-        """The mean of `expected_balanced_accuracies`."""
-        return None if self.expected_balanced_accuracies is None else float(self.expected_balanced_accuracies.mean())
+        return self.expected("accuracy")
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -127,11 +121,13 @@ class Result:
 
     def metrics_in(self, metrics: Sequence[str]) -> pd.DataFrame:
         """`metrics` in these measures only, which may have levels of their own (`get_metric`)."""
-        return measure_models(self.setup.problem.model, self.theta, self.setup.test, self.labels, metrics)
+        setup = self.setup
+        return measure_models(setup.problem.model, self.theta, setup.test, self.labels, metrics)
 
     def expected(self, metric: str) -> float | None:
         """The mean of a metric (its id) over all noise draws in closed form; None where there is none."""
-        return {"accuracy": self.expected_accuracy, "balanced-accuracy": self.expected_balanced_accuracy}.get(metric)
+        values = {"accuracy": self.expected_accuracies, "balanced-accuracy": self.expected_balanced_accuracies}.get(metric)
+        return None if values is None else float(values.mean())
 
     @cached_property
     def individual(self) -> IndividualEpsilon | None:
@@ -221,7 +217,6 @@ def _run_together(
     return [
         Result(
             spec=r.spec,
-            budget=r.budget,
             theta=fit.theta[e],
             train_accuracy=trained.train_accuracy[e],
             objective=trained.objective[e],
@@ -232,9 +227,7 @@ def _run_together(
             instances=instance_table(setups[e], fit, e) if instances else pd.DataFrame(),
             non_private=setups[e].non_private,
             majority=shared.majority,
-            setup=setups[e],
             replicas=chosen,
-            timeline=None if fit.record.timeline is None else instance_at(fit.record.timeline, e),
             record=fit.record.at(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
@@ -294,7 +287,7 @@ def _seeds(r: Result) -> dict[str, NDArray[Any]]:
         "model": r.spec.model,
         "mechanism": r.spec.mechanism,
         "epsilon": r.spec.epsilon,
-        "delta": r.budget.delta,
+        "delta": r.calibration.budget.delta,
         "lam": r.setup.problem.lam,
         "seed": np.array(r.replicas),
         "train_accuracy": r.train_accuracy,

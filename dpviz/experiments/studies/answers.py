@@ -134,7 +134,7 @@ def rows_with_noise(spec: RunSpec) -> Answer:
     run_with_rows = inspected.inspect(replace(spec, seeds=1))
     if run_with_rows.ever is None:
         raise InvalidInput("mechanism", f"{spec.mechanism} puts no noise on rows", "Choose one that does.")
-    with_noise, visited = run_with_rows.ever, run_with_rows.rows["visits"].to_numpy() > 0
+    with_noise, visited = run_with_rows.ever, run_with_rows.instances["visits"].to_numpy() > 0
     count = int(with_noise.sum())
     rows = [
         ("received noise", float(count), True),

@@ -14,7 +14,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, part
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.groups import Grouping, group
+from dpviz.experiments.studies.groups import Grouping, by_group, group
 from dpviz.experiments.studies.inspected import inspect, row_influence
 
 #: reasons why a group may lose more than another one
@@ -94,7 +94,7 @@ def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = ignore) 
     groups = group(setup.dataset, grouping, len(setup.split.test))
     inspected_run = inspect(spec, part(monitor, 0.0, 0.7))
     influence = row_influence(spec).newton_norm
-    rows = inspected_run.rows
+    rows = inspected_run.instances
     before = rows["margin_non_private"].to_numpy(float)
     right_before = np.where(setup.problem.rows.y > 0, before >= 0, before > 0)  # a score of 0 predicts +1
     right = rows["correct"].to_numpy(float)
@@ -116,18 +116,13 @@ def cost_by_group(spec: RunSpec, grouping: Grouping, monitor: Monitor = ignore) 
     table["changed"] = mean(np.where(right_before, 1 - right, right))
     table["influence"], table["clipped"] = mean(influence), mean(rows["clipped"].to_numpy(float))
     table["times_noised"], table["individual_epsilon"] = mean(inspected_run.noise_count), mean(inspected_run.epsilon)
-    private = _right(setup, inspected_run.theta, index, counts)
+    private = _right(setup, inspected_run.theta, index, len(counts))
     monitor(1.0)
     return GroupCosts(table, table["non_private_right"].to_numpy() - private)
 
 
-def _right(setup: Setup, theta: Floats, index: NDArray[np.intp], counts: NDArray[np.intp]) -> Floats:
+def _right(setup: Setup, theta: Floats, index: NDArray[np.intp], count: int) -> Floats:
     """(S, G) shares of each group's training rows that each seed's model predicts right."""
-    rows, out = setup.problem.rows, []
-    size = max(1, _SCORES // len(rows))
-    for first in range(0, len(theta), size):
-        scores = setup.problem.model.scores(theta[first : first + size], rows)
-        right = (scores >= 0) == (rows.y > 0)[:, None]
-        with np.errstate(invalid="ignore"):
-            out += [np.bincount(index, one, len(counts)) / counts for one in right.T]
-    return np.array(out)
+    rows, size = setup.problem.rows, max(1, _SCORES // len(index))
+    scores = (setup.problem.model.scores(theta[first : first + size], rows).T for first in range(0, len(theta), size))
+    return np.concatenate([by_group(some, rows.y, index, count)["accuracy"] for some in scores])

@@ -18,8 +18,9 @@ from dpviz.common.arrays import Floats
 from dpviz.common.validate import InvalidInput, check_choice
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.measure import chances_right
+from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import Setup, setup_for
-from dpviz.experiments.studies.releases import Release, Releases
+from dpviz.experiments.studies.releases import Releases
 from dpviz.experiments.sweeps.curves import QUANTILES
 
 SMALL = 30  # test rows below which a group is marked and left out of the gap
@@ -259,7 +260,7 @@ def report(made: Releases, grouping: Grouping) -> GroupReport:
         _sizes(setup, groups),
         pd.concat(parts, ignore_index=True),
         pd.concat(baselines, ignore_index=True).drop(columns="seed"),
-        tuple(release.epsilon for release in made.at),
+        tuple(release.spec.epsilon for release in made.at),
     )
 
 
@@ -280,10 +281,10 @@ def _tidy(setup: Setup, groups: Groups, scores: Floats, scored: bool) -> pd.Data
     return table if scored else table.assign(mean_score=np.nan)
 
 
-def _draws(setup: Setup, groups: Groups, release: Release) -> pd.DataFrame:
+def _draws(setup: Setup, groups: Groups, release: Result) -> pd.DataFrame:
     scores = _scores(setup, release.theta, release.labels)
     table = _tidy(setup, groups, scores, release.labels is None)
-    table.insert(0, "epsilon", release.epsilon)
+    table.insert(0, "epsilon", release.spec.epsilon)
     expected = np.full(len(groups.names), np.nan)
     if release.distribution is not None and setup.problem.setting.linear:
         index = groups.index[setup.split.test]

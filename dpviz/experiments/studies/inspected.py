@@ -5,7 +5,7 @@ serves every mechanism and every epsilon. All of it is read off private rows.
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,15 +19,14 @@ from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.random import spawn
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import fit_key, resolve
-from dpviz.experiments.run.run import run
+from dpviz.experiments.run.run import Result, run
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.influence import Influence, Retrained, influence_of
-from dpviz.mechanisms import Calibration, HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms, protection
+from dpviz.mechanisms import HasRule, NoisesRows, NoisesShare, ProtectsQuery, list_mechanisms, protection
 from dpviz.mechanisms.attack import Attack, strongest_attack
-from dpviz.mechanisms.base import RuleView
+from dpviz.mechanisms.base import NoiseRecord, RuleView
 from dpviz.mechanisms.knobs import Changes
-from dpviz.privacy.individual import IndividualEpsilon
 
 Plane = tuple[NDArray[np.float32], tuple[float, float]]  # (n, 2) points, share of the variance on each axis
 
@@ -43,46 +42,35 @@ NETWORK_SAMPLE, NETWORK_PERSON, NETWORK_WORK = 40, 1e7, 5e7
 NETWORK_TOLERANCE = 1e-4
 
 
-@dataclass(frozen=True, eq=False)
-class Inspected:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inspected(Result):
     """One run, row by row. n training rows, S seeds; arrays go by position in the training rows.
 
     Attributes:
-        spec, calibration: the run.
-        parameters: m, the number of the model's parameters.
-        theta: (S, m) released parameters.
-        accuracy: (S,) test accuracies.
-        majority, non_private: test accuracies to compare with.
-        row_ids: (n,) ids of the training rows, ascending.
-        rows: `Result.instances`.
-        where: where the noise went, in words.
+        record: what happened to each row, per seed; always there.
         noise_count: (n,) how often noise was put on the row, mean over the seeds; None where noise is not put on rows.
         ever: (n,) whether that happened in any seed; None likewise.
         first: (n,) the first seed in which it happened, -1 where in none; None likewise.
-        timeline: (S, rounds) rows that received noise, or what `timeline_counts` says, per round; or None.
         views: the rules that decide which rows receive noise, the one in use first; None where there is none.
-        individual: individual epsilon, or None.
         attack: the best possible attack on any row; None where nothing is proved.
     """
 
-    spec: RunSpec
-    calibration: Calibration
-    parameters: int
-    theta: Floats
-    accuracy: Floats
-    majority: float
-    non_private: float
-    row_ids: NDArray[np.intp]
-    rows: pd.DataFrame
-    where: str
+    record: NoiseRecord
     noise_count: Floats | None
     ever: NDArray[np.bool_] | None
     first: NDArray[np.intp] | None
-    timeline: NDArray[Any] | None
-    timeline_counts: str
     views: tuple[RuleView, ...] | None
-    individual: IndividualEpsilon | None
     attack: Attack | None
+
+    @property
+    def row_ids(self) -> NDArray[np.intp]:
+        """(n,) ids of the training rows, ascending."""
+        return self.instances.index.to_numpy()
+
+    @property
+    def timeline(self) -> NDArray[Any] | None:
+        """(S, rounds) rows that received noise, or what `record.timeline_counts` says, per round; or None."""
+        return None if self.record.timeline is None else self.record.timeline[0]
 
     @cached_property
     def epsilon(self) -> Floats | None:
@@ -101,12 +89,10 @@ class Inspected:
     @property
     def size(self) -> int:
         """Bytes, roughly."""
-        total = float(self.rows.memory_usage().sum() + self.theta.nbytes)
-        if self.individual is not None:
-            kept = (self.individual.epsilon, self.individual.replace, self.individual.publishable)
-            total += sum(a.nbytes for a in kept if a is not None)
-        total += sum(3 * v.statistic.nbytes for v in self.views or ())
-        return int(total) + (0 if self.timeline is None else self.timeline.nbytes) + 65536
+        total = float(self.instances.memory_usage().sum() + 4 * self.theta.nbytes)
+        kept = (*vars(self.record).values(), *([] if self.individual is None else vars(self.individual).values()))
+        total += sum(value.nbytes for value in kept if isinstance(value, np.ndarray))
+        return int(total) + sum(3 * v.statistic.nbytes for v in self.views or ()) + 65536
 
 
 def _influence_size(made: Influence) -> int:
@@ -144,22 +130,10 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
     mechanism = spec.build()
     return Inspected(
-        spec=spec,
-        calibration=result.calibration,
-        parameters=result.setup.problem.m,
-        theta=result.theta,
-        accuracy=result.accuracy,
-        majority=result.majority.accuracy,
-        non_private=result.non_private.accuracy,
-        row_ids=result.setup.split.train,
-        rows=result.instances,
-        where=record.where,
+        **{one.name: getattr(result, one.name) for one in fields(Result)},
         noise_count=noise_count,
         ever=ever,
         first=first,
-        timeline=result.timeline,
-        timeline_counts=record.timeline_counts,
-        individual=result.individual,
         attack=strongest_attack(mechanism, result.setup.problem.setting, result.calibration),
         views=mechanism.rule_views(result.setup.problem, result.calibration) if isinstance(mechanism, HasRule) else None,
     )

@@ -5,40 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.run import run_epsilons
+from dpviz.experiments.run.run import Result, run_epsilons
 from dpviz.experiments.run.setup import usable_epsilons
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import OutputNoise
 
 MAX_BYTES = 128 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """The models of one budget.
-
-    Attributes:
-        epsilon: the budget asked for.
-        theta: (S, m) released parameters.
-        labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
-        distribution: of the parameters where it is known in closed form; its scale has one entry.
-    """
-
-    epsilon: float
-    theta: Floats
-    labels: Floats | None
-    distribution: OutputNoise | None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that it takes."""
-        centre = 0 if self.distribution is None else self.distribution.centre.nbytes
-        return self.theta.nbytes + centre + 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +22,18 @@ class Releases:
 
     Attributes:
         spec: the run; its own epsilon does not matter.
-        at: one release for each budget that could be met, epsilon rising.
+        at: one result for each budget that could be met, epsilon rising.
         refused: the other budgets, and why.
     """
 
     spec: RunSpec
-    at: tuple[Release, ...]
+    at: tuple[Result, ...]
     refused: tuple[tuple[float, InvalidInput], ...]
 
 
-_kept: Cache[Releases] = Cache("models at several budgets", MAX_BYTES, lambda made: sum(r.nbytes for r in made.at) + 1024)
+_kept: Cache[Releases] = Cache(
+    "models at several budgets", MAX_BYTES, lambda made: sum(4 * result.theta.nbytes + 4096 for result in made.at)
+)
 
 
 def releases(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor = ignore) -> Releases:
@@ -75,5 +52,4 @@ def _train(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor) -> Releas
     met, refused = usable_epsilons(spec, epsilons)
     if not met:
         raise refused[0][1]
-    results = run_epsilons(spec, met, instances=False, monitor=monitor)
-    return Releases(spec, tuple(Release(r.spec.epsilon, r.theta, r.labels, r.distribution) for r in results), tuple(refused))
+    return Releases(spec, tuple(run_epsilons(spec, met, instances=False, monitor=monitor)), tuple(refused))

@@ -3,13 +3,13 @@
 import hashlib
 import json
 import threading
+import time
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import pandas as pd
 
 from dpviz.common.progress import Monitor, ignore, track
-from dpviz.common.threads import processor_seconds
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.resolve import resolve
@@ -66,10 +66,10 @@ class Cell:
     def attempt(self, monitor: Monitor = ignore) -> pd.DataFrame:
         """The cell's tidy table without the budgets that cannot be computed, which `problems` gives with the reason.
 
-        How much processor time it took is in `seconds`: that does not depend on what else is at work.
+        How much processor time its own thread took is in `attrs["seconds"]`: that does not depend on what else is at work.
         """
         _prepare(setup_for(self.spec))  # shared by all cells, so it counts for none
-        start = processor_seconds()
+        start = time.thread_time()
         refused: list[tuple[float, InvalidInput]] = []
         try:
             table = self.compute(monitor)
@@ -80,7 +80,7 @@ class Cell:
             else:
                 table = self._one_by_one(refused, monitor)
         table.attrs = {
-            "seconds": processor_seconds() - start,
+            "seconds": time.thread_time() - start,
             "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
         }
         return table
@@ -102,8 +102,3 @@ class Cell:
 def problems(table: pd.DataFrame) -> list[tuple[float, InvalidInput]]:
     """Budgets that `Cell.attempt` could not compute: (epsilon, why)."""
     return [(epsilon, InvalidInput(field, cause, fix)) for epsilon, field, cause, fix in table.attrs.get("problems", [])]
-
-
-def seconds(table: pd.DataFrame) -> float:
-    """Processor time that `Cell.attempt` took, NaN where that is not known."""
-    return float(table.attrs.get("seconds", float("nan")))

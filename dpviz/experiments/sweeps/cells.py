@@ -25,8 +25,7 @@ from dpviz.datasets.catalogue import is_in_memory
 from dpviz.datasets.sources.uploads import is_upload
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cluster
-from dpviz.experiments.sweeps.cell import Cell, problems, seconds
-from dpviz.mechanisms import NoisesRows
+from dpviz.experiments.sweeps.cell import Cell, problems
 
 
 class CellStore(FileStore):
@@ -75,12 +74,10 @@ def _table(content: bytes) -> pd.DataFrame | None:
 
 
 SEED_BLOCK = 10  # seeds of a cell at most
-#: times in a row that worker processes may be killed before anything is finished
-DEATHS = 3
 
 _ENTRIES = 1 << 27  # of all tables that cells are computed on side by side: a GiB in double precision
 
-__all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "seconds", "workers_for"]
+__all__ = ["Cell", "CellStore", "attempts", "problems", "run_cells", "workers_for"]
 
 
 def run_cells(
@@ -94,7 +91,7 @@ def run_cells(
         monitor: receives the share of all cells that is done; raises to cancel.
 
     Raises:
-        InvalidInput: a cell cannot be computed, worker processes were killed again and again, or a cluster was lost
+        InvalidInput: a cell cannot be computed, worker processes were killed, or a cluster was lost
             (`cluster.ClusterLost`).
     """
     for table in attempts(cells, store=store, n_jobs=n_jobs, monitor=monitor):
@@ -140,26 +137,14 @@ def workers_for(cells: Sequence[Cell]) -> int:
 
 def _in_threads(cells: Sequence[Cell], store: CellStore | None, monitor: Monitor) -> Iterator[pd.DataFrame]:
     """Tables of cells in order, kept in the store as soon as they are finished: it may be long until those before them are."""
-    workers, order = workers_for(cells), list(range(len(cells)))
-    if workers > 1:  # noisy rows have no zeros to skip and take longest: begun last, they would leave threads without work
-        order.sort(key=lambda k: not isinstance(cells[k].spec.build(), NoisesRows))
 
-    def attempt(i: int, tick: Monitor) -> pd.DataFrame:
-        cell = cells[order[i]]
-        table = cell.attempt(tick)
+    def attempt(k: int, tick: Monitor) -> pd.DataFrame:
+        table = cells[k].attempt(tick)
         if store:
-            store.put(cell, table)
+            store.put(cells[k], table)
         return table
 
-    finished: dict[int, pd.DataFrame] = {}
-    following = 0
-    for k, table in zip(
-        order, parallel_map(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=workers), strict=True
-    ):
-        finished[k] = table
-        while following in finished:
-            yield finished.pop(following)
-            following += 1
+    return parallel_map(attempt, len(cells), lambda shares: monitor(sum(shares)), workers=workers_for(cells))
 
 
 def _attempt(cell: Cell) -> pd.DataFrame:
@@ -214,21 +199,16 @@ def _compute(
     from concurrent.futures.process import BrokenProcessPool
 
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
-    left, deaths = list(cells), 0
-    while left:
-        with _without_interrupts():
-            tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
-        try:
-            for table in tables:
-                cell = left.pop(0)
-                deaths = 0
-                monitor(len(cells) - len(left))
-                yield cell, table, True
-        except BrokenProcessPool as broken:  # the next call gets new workers
-            deaths += 1
-            if deaths == DEATHS:
-                raise InvalidInput(
-                    "workers",
-                    f"were killed {deaths} times in a row, perhaps for lack of memory; {len(left)} parts are missing",
-                    "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
-                ) from broken
+    with _without_interrupts():
+        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in cells])
+    finished = 0
+    try:
+        for finished, (cell, table) in enumerate(zip(cells, tables, strict=True), 1):
+            monitor(finished)
+            yield cell, table, True
+    except BrokenProcessPool as broken:
+        raise InvalidInput(
+            "workers",
+            f"were killed, perhaps for lack of memory; {len(cells) - finished} parts are missing",
+            "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
+        ) from broken

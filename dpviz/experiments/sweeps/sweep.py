@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -142,14 +142,7 @@ def _named(chosen: object) -> dict[str, Any]:
     return {name: {} for name in ids}
 
 
-def run_sweep(
-    spec: SweepSpec,
-    *,
-    store: CellStore | None = None,
-    n_jobs: int = 1,
-    monitor: Monitor = ignore,
-    on_cell: Callable[[pd.DataFrame], None] | None = None,
-) -> pd.DataFrame:
+def run_sweep(spec: SweepSpec, *, store: CellStore | None = None, n_jobs: int = 1, monitor: Monitor = ignore) -> pd.DataFrame:
     """All cells of a sweep as one tidy table, rows ordered by mechanism, epsilon and seed.
 
     Returns:
@@ -165,11 +158,7 @@ def run_sweep(
     """
     for run in check_instance("spec", spec, SweepSpec).runs():
         resolve(run)
-    parts = []
-    for table in run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor):
-        parts.append(table)
-        if on_cell:
-            on_cell(table)
+    parts = list(run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor))
     monitor(1.0)
     return sort_rows(pd.concat(parts, ignore_index=True), spec)
 

@@ -32,11 +32,6 @@ class Statement:
     claim: str = ""
     starts: str = ""
 
-    @property
-    def meaning(self) -> str:
-        """The meaning of the statement, as it is checked."""
-        return self.check.rule
-
     def judge(self, table: pd.DataFrame, methods: Mapping[str, Mapping[str, Any]]) -> Verdict:
         """The verdict on a computed table; it names the start where the sentence holds from the non-private model.
 

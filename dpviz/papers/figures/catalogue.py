@@ -39,19 +39,15 @@ class Setup:
 
     Attributes:
         values: arguments of `dpviz.SweepSpec` but for the epsilons.
+        figure: with the grid and the quantity that it shows.
         splits: how many 80/20 splits its verdicts are about.
-        low, high, points: the grid.
-        shows: quantity.
         notes: what differs from the paper, one sentence each.
     """
 
     values: dict[str, Any]
-    low: float
-    high: float
-    points: int
-    shows: str
-    splits: int = 1
-    notes: tuple[str, ...] = ()
+    figure: Figure
+    splits: int
+    notes: tuple[str, ...]
 
 
 def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
@@ -107,7 +103,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "row_scaling": "unit",
     }
     notes.append(f"Kept verdicts: {seeds} noise draws, each method's own, on {splits} 80/20 split{'' if splits == 1 else 's'}.")
-    return Setup(values, figure.low, figure.high, figure.points, figure.shows, splits, tuple(notes))
+    return Setup(values, figure, splits, tuple(notes))
 
 
 def settings(panel_id: str) -> list[tuple[str, str, str, str]]:

@@ -28,7 +28,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "Song et al. 2013",
         "gradient",
-        "exponential",
         Formula(
             r"\frac{G}{\varepsilon}",
             lambda f: f.G / f.epsilon,
@@ -41,7 +40,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "Abadi et al. 2016",
         "gradient",
-        "Gaussian",
         GD_NOISE,
         conditions=(MOMENTS_ROW,),
         assumes=("Poisson batches", "gradients clipped at G"),
@@ -51,7 +49,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "Wu et al. 2017",
         "output",
-        "Gaussian",
         Formula(
             r"\frac{G^2\log(1.25/\delta)}{n^2\varepsilon^2}",
             lambda f: f.G**2 * math.log(1.25 / f.delta) / (f.n * f.epsilon) ** 2,
@@ -71,7 +68,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "Wang et al. 2019 (DP-LSSGD)",
         "gradient",
-        "Gaussian",
         Formula(
             r"\frac{G^2T(\log(1/\delta)+\varepsilon)}{n^2\varepsilon^2}",
             lambda f: f.G**2 * f.steps * (log_inverse_delta(f) + f.epsilon) / (f.n * f.epsilon) ** 2,
@@ -90,7 +86,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "DBDP-ERM",
         "input",
-        "Gaussian",
         GD_NOISE_DATA,
         EXCESS_M,
         conditions=(MOMENTS_BATCH, LNN_STEPS),
@@ -105,7 +100,6 @@ DBDP: tuple[Row, ...] = (
     Row(
         "DBDP-ERM, performance improving",
         "input",
-        "Gaussian",
         GD_NOISE_DATA,
         EXCESS_M,
         conditions=(MOMENTS_ROW, LNN_STEPS),

@@ -43,7 +43,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Chaudhuri et al. 2011, output",
         "output",
-        "γ-exponential",
         Formula(
             r"\gamma = n\lambda\varepsilon",
             lambda f: f.n * f.mu * f.epsilon,
@@ -63,7 +62,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Chaudhuri et al. 2011, objective",
         "objective",
-        "γ-exponential",
         Formula(
             r"\gamma = \varepsilon-\log\!\Bigl(1+\tfrac{2L}{n\lambda}+\tfrac{L^2}{n^2\lambda^2}\Bigr)",
             _cms_obj_gap,
@@ -89,7 +87,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Kifer et al. 2012",
         "objective",
-        "Gaussian",
         Formula(
             r"\frac{\zeta^2(\varepsilon+\log(4/\delta^2))}{\varepsilon^2}",
             _kst_noise,
@@ -115,7 +112,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Bassily et al. 2014",
         "gradient",
-        "Gaussian",
         Formula(
             r"\frac{G^2n^2\log(n/\delta)\log(1/\delta)}{\varepsilon^2}",
             lambda f: f.G**2 * f.n**2 * math.log(f.n / f.delta) * log_inverse_delta(f) / f.epsilon**2,
@@ -138,7 +134,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Zhang et al. 2017",
         "output",
-        "Gaussian",
         Formula(
             r"\frac{G^2(1+L/\Delta)^2\log(2/\delta)}{n^2L^2\varepsilon^2}",
             lambda f: f.G**2 * (1 + f.L / f.mu) ** 2 * math.log(2 / f.delta) / (f.n * f.L * f.epsilon) ** 2,
@@ -158,7 +153,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Wang et al. 2017, DP-SVRG",
         "gradient",
-        "Gaussian",
         Formula(r"\frac{G^2Tm\log(1/\delta)}{n^2\varepsilon^2}", lambda f: gd_noise(f) * f.inner, GRADIENT, MOMENTS),
         Formula(r"\frac{G^2p\log n\,\log(1/\delta)}{n^2\Delta\varepsilon^2}", lambda f: gd_excess(f) / f.mu, RISK, "constants"),
         conditions=(SVRG_RANGE, LNN_STEPS),
@@ -168,7 +162,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Wang et al. 2017, gradient descent",
         "gradient",
-        "Gaussian",
         GD_NOISE,
         EXCESS_P,
         conditions=(MOMENTS_FULL, LNN_STEPS),
@@ -179,7 +172,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Duchi et al. 2013, local",
         "reports",
-        "randomised response",
         None,
         Formula(r"\frac{G\,p}{\varepsilon\sqrt n}", lambda f: f.G * f.d / (f.epsilon * math.sqrt(f.n)), RISK, "the radius"),
         conditions=(LOCAL_RANGE,),
@@ -189,7 +181,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Wang et al. 2018, local",
         "reports",
-        "Laplace",
         Formula(r"p\,n\,\varepsilon^2", None, "noise variance, reports"),
         Formula(r"\frac{\sqrt p}{(\sqrt n\,\varepsilon)^{L+2p}}", None, RISK),
         assumes=("local privacy", "smoothness of high order"),
@@ -202,7 +193,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Fukuchi et al. 2017",
         "input",
-        "Gaussian",
         Formula(
             r"\frac{G^2(\log(16/\delta)+\varepsilon)}{n\varepsilon^2}",
             lambda f: f.G**2 * (math.log(16 / f.delta) + f.epsilon) / (f.n * f.epsilon**2),
@@ -221,7 +211,6 @@ INPUT: tuple[Row, ...] = (
     Row(
         "Input perturbation (Kang)",
         "input",
-        "Gaussian",
         Formula(
             r"\frac{G^2T\log(1/\delta)}{n(n-1)\sqrt\Delta\,\varepsilon^2}",
             lambda f: f.G**2 * f.steps * log_inverse_delta(f) / (f.n * (f.n - 1) * math.sqrt(f.mu) * f.epsilon**2),

@@ -51,14 +51,12 @@ PIDP: tuple[Row, ...] = (
     Row(
         "Bassily et al. 2019",
         "gradient",
-        "Gaussian",
         population=Formula(CONVEX_LATEX, _convex_population, POPULATION, LOGS),
         assumes=("G-Lipschitz", "L-smooth", "convex"),
     ),
     Row(
         "Feldman et al. 2020, strongly convex",
         "gradient",
-        "Gaussian",
         population=Formula(
             r"\frac{m}{n^2\varepsilon^2}+\frac1n",
             lambda f: f.d / (f.n * f.epsilon) ** 2 + 1 / f.n,
@@ -70,14 +68,12 @@ PIDP: tuple[Row, ...] = (
     Row(
         "Feldman et al. 2020, convex",
         "gradient",
-        "Gaussian",
         population=Formula(CONVEX_LATEX, _convex_population, POPULATION, LOGS),
         assumes=("G-Lipschitz", "convex"),
     ),
     Row(
         "DP-SGD (Kang), Theorems 1 and 3",
         "gradient",
-        "Gaussian",
         GD_NOISE,
         EXCESS_M,
         Formula(
@@ -95,7 +91,6 @@ PIDP: tuple[Row, ...] = (
     Row(
         "PIDP-SGD, Theorems 6 and 7",
         "gradient",
-        "Gaussian",
         GD_NOISE,
         Formula(
             r"\frac{k\,m\,G^2\log(1/\delta_1)\log n}{n^3\varepsilon_1^2}",

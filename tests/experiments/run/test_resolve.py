@@ -103,7 +103,7 @@ def test_a_sweep_is_plain_too_and_is_refused_before_it_starts() -> None:
     assert_refused(dpviz.run_sweep, spec, match="nope")
     mlp = dpviz.SweepSpec("teaching", model="mlp", mechanisms=["dp-gd", "output-gaussian"], epsilons=[1.0], seeds=1)
     ran: list[object] = []
-    assert_refused(dpviz.run_sweep, mlp, on_cell=ran.append, match="not convex")
+    assert_refused(dpviz.run_sweep, mlp, monitor=ran.append, match="not convex")
     assert not ran
 
 

@@ -195,7 +195,7 @@ def answers(spec: dpviz.RunSpec) -> dict[str, np.ndarray]:
     result, inspected = dpviz.run(spec), inspect(spec)
     return {
         "run": np.r_[result.theta.ravel(), result.accuracy, result.calibration.noise_scale],
-        "inspected": np.r_[inspected.theta.ravel(), inspected.rows["margin"]],
+        "inspected": np.r_[inspected.theta.ravel(), inspected.instances["margin"]],
         "releases": releases(spec, (spec.epsilon, 10.0)).at[0].theta.ravel(),
         "fit": np.r_[setup_for(spec).non_private.theta, row_influence(spec).newton_norm],
     }

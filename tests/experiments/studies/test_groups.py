@@ -281,7 +281,7 @@ RELEASED = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
 
 def test_releases_are_those_of_single_runs_and_are_kept() -> None:
     made = releases(RELEASED, (3.0, 0.5))
-    assert [release.epsilon for release in made.at] == [0.5, 3.0]
+    assert [release.spec.epsilon for release in made.at] == [0.5, 3.0]
     single = dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2, epsilon=0.5))
     assert made.at[0].theta == pytest.approx(single.theta)
     assert made.at[0].distribution.scale.shape == (1,)

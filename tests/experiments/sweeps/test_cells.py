@@ -22,7 +22,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.sweeps import cells
 from dpviz.experiments.sweeps import cells as store_module
-from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, seconds, workers_for
+from dpviz.experiments.sweeps.cells import Cell, CellStore, attempts, problems, run_cells, workers_for
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import get_mechanism
 
@@ -54,7 +54,7 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     known = store.get(CELL)
     pd.testing.assert_frame_equal(known, table)
     assert [(e, str(p)) for e, p in problems(known)] == [(epsilon, str(why))]
-    assert seconds(known) > 0
+    assert known.attrs["seconds"] > 0
     assert_refused(list, run_cells([CELL]), match="cannot be met")
     assert len(list(attempts([CELL]))) == 1
 
@@ -85,14 +85,10 @@ def test_cells_are_computed_side_by_side_where_tables_are_neither_small_nor_larg
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
-def test_workers_that_are_killed_again_and_again_end_the_work_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_are_killed_end_the_work_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cells, "_attempt", lambda cell: os.kill(os.getpid(), signal.SIGKILL))
     spec = SweepSpec("teaching", mechanisms={"output-gaussian": {}}, epsilons=(0.5,), seeds=12)
-    assert_refused(
-        list,
-        attempts(spec.cells(), n_jobs=2),
-        match=r"workers: were killed 3 times in a row, perhaps for lack of memory; \d+ parts",
-    )
+    assert_refused(list, attempts(spec.cells(), n_jobs=2), match=r"workers: were killed, perhaps for lack of memory; \d+ parts")
 
 
 def test_many_cells_at_once_are_each_computed_once() -> None:
