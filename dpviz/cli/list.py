@@ -1,7 +1,5 @@
 """`dpviz list`: datasets, mechanisms with their hyperparameters, claims of papers, and papers."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parser of the commands: complaints of one line, short and whole help, and options that the engine declares."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import shutil

@@ -3,8 +3,6 @@
 Finished work as files in a folder, each with a digest that is checked when it is read.
 """
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

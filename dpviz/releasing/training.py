@@ -43,7 +43,7 @@ from dpviz.releasing.card import card
 from dpviz.releasing.grid import Published, on_grid, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
 from dpviz.releasing.ranges import declare_privately, joint_entry, parse_ranges, undeclared_columns, with_ranges
-from dpviz.spending.ledger import Ledger
+from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.of_run import entry_of
 
 
@@ -191,15 +191,12 @@ def release(
     dataset, problem = _rows_of(declared, all_rows, public_n)
     budget = row_budget(declared.spec.epsilon, declared.spec.delta, problem.n)
     encoder = None if private_ranges else encoder_of(dataset, ranges_from_data)  # errors before it spends
-    if private_ranges:
-        undeclared_columns(dataset, every)  # what cannot be mended is said before anything is spent
-    of_ranges, of_model = shares(budget) if private_ranges else (None, budget)
+    of_ranges, of_model = _divided(budget, dataset, every) if private_ranges else (None, budget)
     run, built, dataset, problem, cal = _calibrated(declared, of_model, all_rows, public_n, settled=private_ranges)
     if not unproved:
         _require_proof(cal, of_model)
     if ledger is not None:
-        known = add_conditions(cal, dataset, exact=False)  # what it supposes, as far as that is known before training
-        entry = joint_entry(known, of_ranges, call) if of_ranges else entry_of(built, problem.setting, known, call)
+        entry = _entry(built, problem, add_conditions(cal, dataset, exact=False), of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
     audited = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:
@@ -215,6 +212,17 @@ def release(
     cal = add_conditions(with_ranges(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
+
+
+def _entry(built: Mechanism, problem: Problem, cal: Calibration, of_ranges: Budget | None, call: str) -> Entry:
+    """The cost of a release with what it supposes, as far as that is known before training."""
+    return entry_of(built, problem.setting, cal, call) if of_ranges is None else joint_entry(cal, of_ranges, call)
+
+
+def _divided(budget: Budget, dataset: Dataset, every: bool) -> tuple[Budget, Budget]:
+    """The budgets of private ranges and of the model, where the rows can have such ranges (`undeclared_columns`)."""
+    undeclared_columns(dataset, every)
+    return shares(budget)
 
 
 def _calibrated(

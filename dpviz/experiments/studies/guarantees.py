@@ -104,26 +104,18 @@ def watch(
             continue
         inside = part(monitor, first + (1 - first) * k / len(promises), (1 - first) / len(promises))
         try:
-            found = _usefulness(one.spec, wanted, baselines, inside)
+            table, means, no_better = _usefulness(one.spec, wanted, baselines, inside)
         except (InvalidInput, FloatingPointError):  # it diverges here; the others are known all the same
             continue
         name = one.spec.mechanism
-        tables, exact = tables | {name: found.table}, exact | {name: found.expected}
-        if found.poor:
-            poor = poor | {name: found.poor}
+        tables, exact = tables | {name: table}, exact | {name: means}
+        poor = poor | ({name: no_better} if no_better else {})
         yield Measured(promises, tables, baselines, exact, poor)
 
 
-@dataclass(frozen=True, eq=False)
-class _Usefulness:
-    """One mechanism's part of `Measured`."""
-
-    table: pd.DataFrame
-    expected: Mapping[str, float]
-    poor: Mapping[str, NoBetter]
-
-
-_known: Cache[_Usefulness] = Cache("guarantees", 32 << 20, lambda made: int(made.table.memory_usage().sum()) + 4096)
+#: one mechanism's part of `Measured`: metrics, means in closed form, and in which metrics it is no better than the majority label
+_Usefulness = tuple[pd.DataFrame, Mapping[str, float], Mapping[str, NoBetter]]
+_known: Cache[_Usefulness] = Cache("guarantees", 32 << 20, lambda made: int(made[0].memory_usage().sum()) + 4096)
 
 
 def _usefulness(spec: RunSpec, metrics: Sequence[str], baselines: pd.DataFrame, monitor: Monitor) -> _Usefulness:
@@ -133,6 +125,6 @@ def _usefulness(spec: RunSpec, metrics: Sequence[str], baselines: pd.DataFrame, 
         (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=listen)
         means = {name: mean for name in METRICS if (mean := result.expected(name)) is not None}
         table = result.metrics_in(metrics)
-        return _Usefulness(table, means, guessing(result, metrics, table, baselines))
+        return table, means, guessing(result, metrics, table, baselines)
 
     return _known.compute((resolve(spec).key(), *metrics), make, owner=spec.dataset, monitor=monitor)

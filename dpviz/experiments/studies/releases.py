@@ -1,7 +1,5 @@
 """The released models of one run at several budgets, kept in memory: what groups and scores are read from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ stored number must not depend on the way in which it was computed.
 Finished cells as files, checked when read, so that whatever stops the work, what was finished stays.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Finds the accountants in the modules beside this one.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import pkgutil

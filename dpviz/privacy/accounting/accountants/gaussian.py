@@ -1,7 +1,5 @@
 """The exact composition of Gaussian mechanisms on full batches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full

@@ -1,7 +1,5 @@
 """The divergence that defines (epsilon, delta): Gaussians on full batches, mixtures, pure releases and shuffled reports."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

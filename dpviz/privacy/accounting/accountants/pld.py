@@ -1,7 +1,5 @@
 """Privacy loss distributions: Gaussians on full batches, on Poisson batches, and on fresh batches of fixed size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dpviz.privacy.accounting.accountants.base import Accountant, Line, Method, log_delta_of_full

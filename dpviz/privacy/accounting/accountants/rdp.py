@@ -1,7 +1,5 @@
 """Rényi differential privacy: Gaussians on full and on Poisson batches, of one kind or several, and mixtures."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """zCDP of Gaussians on full batches, with the conversion of Bun and Steinke."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
