@@ -15,7 +15,7 @@ sys.path.insert(0, str(DOCS.parent))  # the numbers of figures are read by a mod
 import dpviz  # noqa: E402
 from benchmarks import figures as computed  # noqa: E402
 from dpviz.auditing import EXCEEDED  # noqa: E402
-from dpviz.figures.audits import board  # noqa: E402
+from dpviz.figures.membership import board  # noqa: E402
 from dpviz.figures.style import LIGHT  # noqa: E402
 from dpviz.figures.svg import picture  # noqa: E402
 from dpviz.mechanisms.registry import automatic_mechanism  # noqa: E402
