@@ -70,6 +70,7 @@ def trade_off(
     here: float | None = None,
     narrow: bool = False,
     overlay: tuple[float, float] | None = None,
+    tall: int = 0,
 ) -> go.Figure:
     """Curves over a logarithmic epsilon axis; at its right a list of what they are, ranked by their values at the chosen budget.
 
@@ -85,13 +86,14 @@ def trade_off(
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
         overlay: (epsilon, value) of another run, marked A.
+        tall: pixels of the picture that stands beside it on a wide screen.
     """
     x = _padded(span)
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span, here)
     if overlay is not None:
         traces.append(_overlay(*overlay, quantity, theme))
     lines = [wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
-    tall, right = room(lines)
+    least, right = room(lines)
     top = 84 if odds else 40
     # a point that is not seen: an axis without anything on it is not drawn
     traces += [marker_trace([epsilon], [None], {}, xaxis="x2", showlegend=False) for epsilon, _ in odds[:1]]
@@ -100,7 +102,7 @@ def trade_off(
     return figure(
         theme,
         traces,
-        height=(PLOT if narrow else max(PLOT, tall)) + top + 66 + below,
+        height=PLOT + top + 66 + below if narrow else max(max(PLOT, least) + top + 66, tall),
         margin=margin(left=64, top=top, bottom=66 + below, right=16 if narrow else right),
         showlegend=narrow,
         legend=_LEGEND_BELOW,

@@ -67,7 +67,7 @@ def ranking(
     return figure(
         theme,
         [marks],
-        height=_ROW * k + 102,
+        height=ranking_height(k),
         margin=margin(left=pixels, right=16, top=26),
         shapes=_lines(*lines, theme),
         annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * overlay}),
@@ -81,6 +81,11 @@ def ranking(
             "tickfont": {"size": FONT_SIZE - 3},
         },
     )
+
+
+def ranking_height(lines: int) -> int:
+    """Pixels of `ranking` with so many methods and headings."""
+    return _ROW * lines + 102
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:

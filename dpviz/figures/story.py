@@ -80,7 +80,7 @@ def cost_over(
         theme,
         traces,
         height=430 if attacked else 320,
-        margin=margin(left=64, top=24),
+        margin=margin(left=64, right=32, top=24),
         showlegend=False,
         annotations=notes,
         x=_EPSILON | {"range": list(ends)},

@@ -207,7 +207,7 @@ def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
     st.markdown(f"**{words.markdown(words.label_ids(claim.meaning))}**")
     if finding is not None:
         condition = f"**Holds only if** {words.markdown(verdict.condition)}. " if verdict.condition else ""
-        st.markdown(condition + words.markdown(words.label_ids(verdict.because)))
+        st.markdown(condition + words.sentence(words.markdown(words.label_ids(verdict.because))))
     panels.note(f"{PAPERS[claim.paper].citation}, {claim.place}.")
     task = one.task
 

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.components import charts
-from dpviz.dashboard.frame import address
+from dpviz.dashboard.frame import address, ranking
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.trade_off import running
 from dpviz.dashboard.trade_off.answers import labels
@@ -41,7 +41,7 @@ def picture(view: running.View) -> None:
         with st.container(height=figure.PLOT, border=True, vertical_alignment="center", horizontal_alignment="center"):
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
-    key = ("picture", str(charts.is_narrow()), *(kept["mechanism"].unique() if len(kept) else ()))
+    key = ("picture", charts.is_narrow(), _beside(view), *(kept["mechanism"].unique() if len(kept) else ()))
     made, lines, caption = view.once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
     if view.spec.prepared:
@@ -83,8 +83,15 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
         here=view.spec.epsilon,
         narrow=charts.is_narrow(),
         overlay=_overlay(view),
+        tall=_beside(view),
     )
     return made, lines, _summary(view, lines)
+
+
+def _beside(view: running.View) -> int:
+    """Pixels of the ranked methods beside the picture; 0 before they are there."""
+    measured = view.ranked.results[-1:]
+    return ranking.height(ranking.lines(measured[0], view.choices.metric)) if measured else 0
 
 
 def _overlay(view: running.View) -> tuple[float, float] | None:
