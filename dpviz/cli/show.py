@@ -89,6 +89,7 @@ def run(options: argparse.Namespace) -> None:
         ("prepared", dataset.notes),
         ("not trained on", [one.sentence for one in dataset.lost]),
         ("remark", dataset.remarks),
+        ("how", ["--drop=NAME leaves a column out, --person=NAME says whose rows they are."] * bool(file and dataset.remarks)),
     ):
         for sentence in sentences:
             answers.line(heading, f" {sentence}" if len(heading) > 18 else sentence)

@@ -303,6 +303,8 @@ def _remarks(table: Table, edited: pd.DataFrame, declared: TableSpec, positive: 
         panels.note(note)
     for remark in remarks:
         panels.warning(remark)
+    if remarks:
+        panels.note("To leave a column out, untick “use” in step 3; step 2 asks whose rows they are.")
 
 
 def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, declared: TableSpec) -> None:
