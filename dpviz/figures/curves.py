@@ -81,8 +81,7 @@ def trade_off(
         baselines: "none" and "majority" to their level, where the quantity has one.
         wanted: a level to draw and to mark on the curves.
         span: smallest and largest epsilon.
-        odds: (epsilon, largest attack accuracy) for a second axis on top.
-        attacked: the method that these are of, for people.
+        odds, attacked: (epsilon, largest attack accuracy) for a second axis on top, and the method that these are of.
         here: the budget that is chosen elsewhere, marked by a vertical line.
         narrow: whether the screen is too narrow for names beside the lines; they stand below the plot then.
         overlay: (epsilon, value) of another run, marked A.
