@@ -89,8 +89,7 @@ def trade_off(
     """
     x = _padded(span)
     traces, y, names = _drawn(curves, theme, quantity not in LOSSES, baselines, wanted, span, here)
-    if overlay is not None:
-        traces.append(_overlay(*overlay, quantity, theme))
+    traces += [] if overlay is None else [_overlay(*overlay, quantity, theme)]
     lines = [wrap(one.text) if len(names) <= _WRAPPED else [one.text] for one in names]
     least, right = room(lines)
     top = 84 if odds else 40
