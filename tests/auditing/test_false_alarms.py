@@ -222,9 +222,9 @@ def test_a_verdict_of_two_tests_errs_as_seldom_as_it_says() -> None:
 
     Control: with the whole error probability for each of them they would accuse more often.
     """
-    results = [r for r in audits("likelihood", 300, confidence=0.4) if r is not None]
-    most, accused = binom.ppf(1 - 1e-4, 300, 0.6), sum(r.verdict == EXCEEDED for r in results)
-    assert len(results) == 300
+    results = [r for r in audits("likelihood", 150, confidence=0.4) if r is not None]
+    most, accused = binom.ppf(1 - 1e-4, 150, 0.6), sum(r.verdict == EXCEEDED for r in results)
+    assert len(results) == 150
     assert 0 < accused <= most
     for r in results:
         claim = r.calibration.budget

@@ -30,6 +30,7 @@ def test_every_line_carries_its_whole_name_and_one_its_band(count: int) -> None:
     said = [re.sub(r"<span.*?</span> ", "", note.text.replace("<br>", " ")) for note in fig.layout.annotations]
     assert all(name in said for name in names)
     assert_words(said, "majority 40.0 %", "chosen ε = 0.5")
+    assert [t.y for t in fig.data if t.name == "majority 40.0 %"] == [(40.0, 40.0)]
     assert sum(t.fill == "toself" for t in fig.data) == 1
     assert fig.layout.shapes[0].x0 == 0.5
 

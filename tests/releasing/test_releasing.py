@@ -19,9 +19,7 @@ from support_shell import Shell
 import dpviz
 from dpviz.cli.main import main
 from dpviz.datasets.sources import own
-from dpviz.models import Rows, get_model
-from dpviz.models.problem import Problem
-from dpviz.privacy.budget import Budget, row_budget
+from dpviz.privacy.budget import Budget
 from dpviz.releasing import ReleasedModel
 from dpviz.releasing.grid import EXACT
 from dpviz.releasing.training import _require_proof
@@ -68,22 +66,6 @@ def test_many_releases_have_the_declared_scale(monkeypatch: pytest.MonkeyPatch) 
 def test_the_noise_lies_around_the_minimiser() -> None:
     made = dpviz.release(dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=200.0))
     np.testing.assert_allclose(made.model.theta, dpviz.setup_for(made.spec).problem.optimum, atol=0.05)
-
-
-def test_all_rows_are_trained_on_and_counted_where_that_is_asked_for() -> None:
-    spec = dpviz.RunSpec("census-100", mechanism="output-gaussian", lam=0.1, epsilon=200.0, delta=None)
-    part, whole = dpviz.release(spec), dpviz.release(spec, all_rows=True)
-    data = dpviz.load_dataset("census-100", scaling="automatic")
-    assert (part.rows, whole.rows) == (80, data.n)
-    assert whole.model.privacy["rows"] == data.n
-    # noise and the delta that follows from n are those of all rows
-    setting = dataclasses.replace(dpviz.setup_for(spec).problem.setting, n=data.n)
-    cal = spec.build().calibrate(setting, row_budget(200.0, None, data.n))
-    assert whole.calibration == cal
-    assert whole.calibration.noise_scale < 0.85 * part.calibration.noise_scale
-    everyone = Problem(Rows(data.X, data.y), get_model("logistic"), 0.1)
-    np.testing.assert_allclose(whole.model.theta, everyone.optimum, atol=0.05)
-    assert np.linalg.norm(everyone.optimum - dpviz.setup_for(spec).problem.optimum) > 0.1, "the control"
 
 
 def test_the_file_says_what_is_guaranteed(tmp_path: Path) -> None:

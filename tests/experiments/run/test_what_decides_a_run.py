@@ -106,6 +106,7 @@ def test_training_gets_the_rows_weights_noise_and_streams_that_were_calibrated_f
     public = protection.calibrate(mechanism, facts, budget)
     assert (result.calibration.budget, result.calibration.person_rows) == (budget, k)
     assert result.calibration.proved_budget == public.proved_budget
+    assert calibration.row_calibration is None, "training sees the method's own"
     assert calibration.noise_scale == public.for_row().noise_scale
     assert result.calibration.noise_scale == public.noise_scale
     streams = [stream.generate_state(2).tolist() for stream in training.streams]
@@ -151,7 +152,7 @@ def check_release(values: dict[str, Any], search: bool, all_rows: bool) -> None:
         facts = replace(get_model(spec.model).setting(n, rows.d, problem.lam), person_rows=0 if search else k)
         budget = made.each or (shares(whole)[1] if made.of_ranges else whole)
         assert cal.noise_scale == protection.calibrate(spec.build(), facts, budget).for_row().noise_scale
-        assert (cal.noise_scale > 0, problem.public_n, made.rows) == (True, 0, n)
+        assert (cal.noise_scale > 0, problem.public_n, made.rows, made.model.privacy["rows"]) == (True, 0, n, n)
     assert bool(scored) == search
     proved = made.calibration.proved_budget
     assert proved is not None
