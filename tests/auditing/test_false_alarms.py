@@ -20,7 +20,7 @@ from dpviz.auditing.attacks.attacked import AttackedRun
 from dpviz.auditing.attacks.judging import Judged
 from dpviz.auditing.game import judge, prepare
 from dpviz.auditing.one_run import judge_one_run
-from dpviz.auditing.pairs import differing_rows, label_flip, make
+from dpviz.auditing.pairs import differing_rows, label_flip, make, name_rows
 from dpviz.auditing.runs import audit_run, pair_of
 from dpviz.auditing.scores import SCORES, Distributions, gradient_direction
 from dpviz.common.validate import InvalidInput
@@ -131,6 +131,7 @@ def test_a_run_on_persons_is_attacked_by_all_rows_of_one() -> None:
     shared = setup_for(spec)
     ids, who = shared.split.train, shared.dataset.persons
     of_first = ids[who[ids] == who[ids[0]]]
+    assert name_rows(np.arange(6)) == "ows 0, 1, 2, 3, 4, ... (all 6 of one person)"
     for kind in ("without", "label-flip", "two-rows", "most-influential", "worst-case"):
         other = int(ids[who[ids] != who[ids[0]]][0])
         pair = pair_of(spec, kind, None if kind == "most-influential" else int(ids[0]), other)

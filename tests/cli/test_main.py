@@ -19,6 +19,7 @@ import dpviz
 from dpviz.cli import answers
 from dpviz.cli.examples import EXAMPLES
 from dpviz.cli.main import COMMANDS, app_script, main, parser
+from dpviz.cli.metrics import chosen_metrics
 
 
 def test_lists(shell: Shell) -> None:
@@ -67,6 +68,7 @@ def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
     assert "higher is better" in lines["f1"]
     assert "no value" in lines["recall at precision=0.6"]
     assert "log loss" not in lines
+    assert len(chosen_metrics(["all", "recall@precision=0.6"])) == len(chosen_metrics(["all"])) + 1
 
 
 def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
