@@ -200,8 +200,9 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
                 most, out = clip_norm / norms[i], slopes[i - start]
                 for r in range(W):
                     out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
-                for r in range(min(W, weights.shape[1] - first)):
-                    out[r] *= weights[i, first + r]
+                own = weights[i, first:]
+                for r in range(min(W, len(own))):
+                    out[r] *= own[r]
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:
