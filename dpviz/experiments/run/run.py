@@ -26,6 +26,7 @@ from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, Outp
 from dpviz.mechanisms.attack import Attacker, epsilon_for
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, Setting, get_model
+from dpviz.models.problem import find_optima
 from dpviz.preparing.base import Facts
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -187,23 +188,30 @@ def run_epsilons(
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
     setups = [setup_for(r.spec) for r in runs]
+    find_optima([setup.problem for setup in setups])  # together they take little more time than one
     groups: dict[tuple[str, float, int], list[int]] = {}
     for e, (r, setup) in enumerate(zip(runs, setups, strict=True)):
         lam = 0.0 if r.spec.build().joins_lams else r.lam
         groups.setdefault((r.spec.mechanism, lam, id(setup.problem.rows)), []).append(e)
     made: dict[int, Result] = {}
     for places, inside in track(monitor, groups.values()):
-        results = _run_together([runs[e] for e in places], instances, replicas, noiseless_runs, inside)
+        results = _run_together(
+            [runs[e] for e in places], [setups[e] for e in places], instances, replicas, noiseless_runs, inside
+        )
         made |= zip(places, results, strict=True)
     return [made[e] for e in range(len(runs))]
 
 
 def _run_together(
-    runs: Sequence[ResolvedRun], instances: bool, replicas: range | None, noiseless_runs: bool, monitor: Monitor
+    runs: Sequence[ResolvedRun],
+    setups: Sequence[Setup],
+    instances: bool,
+    replicas: range | None,
+    noiseless_runs: bool,
+    monitor: Monitor,
 ) -> list[Result]:
     """Runs that differ in their budgets alone."""
     spec = runs[0].spec
-    setups = [setup_for(r.spec) for r in runs]
     shared, problems, mechanism = setups[0], [setup.problem for setup in setups], spec.build()
     calibrations = [calibrated(mechanism, problem.setting, r.budget) for problem, r in zip(problems, runs, strict=True)]
     chosen = range(spec.seeds) if replicas is None else replicas

@@ -71,6 +71,11 @@ class Setup:
         )
 
     @cached_property
+    def problems(self) -> dict[float, Problem]:
+        """Problems on these rows by their regularisation, which keep their optima as long as the rows are kept."""
+        return {}
+
+    @cached_property
     def majority(self) -> Baseline:
         """The most frequent training label for everyone; a tie goes to +1."""
         label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
@@ -115,7 +120,7 @@ def setup_for(spec: RunSpec) -> Setup:
     def make(_: Monitor) -> Setup:
         if run.lam != run.base_lam:
             plain = setup_for(replace(spec, lam=run.base_lam))
-            return replace(plain, problem=Problem(plain.problem.rows, model, run.lam))
+            return replace(plain, problem=plain.problems.setdefault(run.lam, Problem(plain.problem.rows, model, run.lam)))
         split = split_of(spec, dataset)
         # the rows, and what is derived from them, are shared by all models and regularisations
         for other in _setups.values():
