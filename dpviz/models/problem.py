@@ -13,7 +13,6 @@ which no calibration counts. Any n0 >= 1 will do for the proof; far from the num
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,9 +22,6 @@ from numpy.typing import NDArray
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
 from dpviz.models import Model, Rows, Setting, regulariser
-from dpviz.models.solvers.many import minimise_many
-
-_ROUGH = 1e-6  # gradient norm from which one or two Newton steps lead to the optimum
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,21 +94,6 @@ class Problem:
     def replace_row(self, index: int | NDArray[np.intp], x: Floats, y: float | Floats) -> Problem:
         """The neighbouring problem in which training row `index` (by position), or several rows of one person, are (x, y)."""
         return replace(self, rows=self.rows.replace_row(index, x, y))
-
-
-def find_optima(problems: Sequence[Problem]) -> None:
-    """Computes the optima that are not there yet of linear models on the same rows: roughly together, then one by one.
-
-    Args:
-        problems: on the rows of the first, with a regularisation each; those on other rows are left out.
-    """
-    first = problems[0]
-    left = {problem.lam: problem for problem in problems if problem.rows is first.rows and not problem.solved}
-    if len(left) > 1 and first.setting.linear:
-        start = np.zeros((len(left), first.m))
-        rough = minimise_many(first.rows, first.model.loss, np.array(list(left)), start, tolerance=_ROUGH)
-        for problem, theta in zip(left.values(), rough, strict=True):
-            problem.__dict__["optimum"] = problem.model.minimise(problem.rows, problem.lam, theta)
 
 
 def accuracy(model: Model, theta: Floats, rows: Rows) -> Floats:

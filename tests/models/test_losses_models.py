@@ -9,7 +9,7 @@ from support import make_problem
 
 from dpviz.models import MODELS, Rows, derivatives_of, get_model
 from dpviz.models.losses import HuberHinge, Logistic, Loss
-from dpviz.models.problem import Problem, accuracy, find_optima
+from dpviz.models.problem import accuracy
 from dpviz.models.rows import gram
 from dpviz.models.solvers.many import NotConverged, conjugate_gradients, newton
 
@@ -125,17 +125,6 @@ def test_an_optimum_is_searched_for_once_also_with_a_monitor(monkeypatch: pytest
     problem.find_optimum(told.append)
     value = problem.objective(np.stack([problem.optimum, problem.optimum + 1e-3, problem.optimum - 1e-3]))
     assert value[0] == problem.optimal_value == value.min()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_optima_found_together_are_those_found_alone(weighted: bool) -> None:
-    rng = np.random.default_rng(4)
-    rows = Rows(rng.normal(size=(400, 5)) / 4, rng.choice([-1.0, 1.0], 400), weights=rng.random(400) if weighted else None)
-    together, alone = ([Problem(rows, get_model("logistic"), lam) for lam in (1e-5, 1e-3, 1e-1)] for _ in range(2))
-    find_optima([*together, Problem(rows.take(slice(9)), get_model("logistic"), 1e-2)])
-    assert all(problem.solved for problem in together)
-    for a, b in zip(together, alone, strict=True):
-        np.testing.assert_allclose(a.optimum, b.optimum, rtol=1e-8)
 
 
 def test_linear_scores_of_one_model_and_of_a_model_for_each_row() -> None:

@@ -26,7 +26,6 @@ from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, Outp
 from dpviz.mechanisms.attack import Attacker, epsilon_for
 from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, Setting, get_model
-from dpviz.models.problem import find_optima
 from dpviz.preparing.base import Facts
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.individual import IndividualEpsilon
@@ -188,7 +187,6 @@ def run_epsilons(
     found = resolve(spec)
     runs = [found.at(epsilon) for epsilon in epsilons]
     setups = [setup_for(r.spec) for r in runs]
-    find_optima([setup.problem for setup in setups])  # together they take little more time than one
     groups: dict[tuple[str, float, int], list[int]] = {}
     for e, (r, setup) in enumerate(zip(runs, setups, strict=True)):
         lam = 0.0 if r.spec.build().joins_lams else r.lam
