@@ -3,14 +3,14 @@
 import streamlit as st
 
 from dpviz.dashboard.frame import current_run, fields, guessing, page, pinned, sidebar
-from dpviz.dashboard.one_run import KEYS, details, settings, views
+from dpviz.dashboard.one_run import KEYS, details, views
 
 theme = page.start("One model", "What does privacy cost this model, and does it protect anyone?")
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
-spec = sidebar.sidebar(fields.Group(KEYS, settings.fields_of), budget=left.container(key="budget"), measured=True)
+spec = sidebar.sidebar(fields.Group(KEYS, views.fields_of), budget=left.container(key="budget"), measured=True)
 with right:
-    settings.TRAINING.draw(help=None)  # its label says it
+    views.TRAINING.draw(help=None)  # its label says it
 page.problems()
 outcome, _ = current_run.current_run(spec)
 if outcome is not None:

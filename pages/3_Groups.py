@@ -4,10 +4,10 @@ import streamlit as st
 
 from dpviz.dashboard.components import folds, guarantee
 from dpviz.dashboard.frame import fields, guessing, metric, page, pinned, sidebar
-from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores, settings
+from dpviz.dashboard.groups import KEYS, cost_by_group, over_epsilon, scores
 
 theme = page.start("Groups", "Does privacy cost some groups more than others?")
-own = fields.Group(KEYS, settings.fields_of)
+own = fields.Group(KEYS, over_epsilon.fields_of)
 answer = st.container()
 budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget)

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger, settings
+from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger
 from dpviz.dashboard.components import folds
 from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Accounting", "What do several trainings cost together, and how much noise does a proof need?")
-own = fields.Group(KEYS, settings.fields_of)
+own = fields.Group(KEYS, comparison.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large", vertical_alignment="center")
 spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)

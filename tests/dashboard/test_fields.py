@@ -17,17 +17,17 @@ from support_pages import Page
 
 from dpviz import dashboard
 from dpviz.common.validate import InvalidInput
-from dpviz.dashboard.accounting import settings as accounting
+from dpviz.dashboard.accounting import comparison as accounting
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import views
 from dpviz.dashboard.components.lessons import LESSONS
 from dpviz.dashboard.data import settings as data
 from dpviz.dashboard.frame import address, pinned, sidebar
 from dpviz.dashboard.frame.fields import Field, RowId, Several
-from dpviz.dashboard.groups import settings as groups
+from dpviz.dashboard.groups import over_epsilon as groups
 from dpviz.dashboard.guarantees import table as guarantees
 from dpviz.dashboard.lessons import view as lessons
-from dpviz.dashboard.one_run import settings as one_run
+from dpviz.dashboard.one_run import views as one_run
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.sensitivity import settings as sensitivity
 from dpviz.dashboard.story import settings as story

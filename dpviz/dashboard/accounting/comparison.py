@@ -3,12 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
+from dpviz.dashboard.accounting import ledger
+from dpviz.dashboard.accounting.curves import CONTROLS
 from dpviz.dashboard.components import charts, guarantee, panels, repeat, tables
 from dpviz.dashboard.frame import fields, links, metric
 from dpviz.dashboard.frame.fields import Field
@@ -288,3 +291,8 @@ def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
         words.guarantee(row.in_use, row.mechanism()),
         says,
     )
+
+
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """All of them, for a run."""
+    return (compare_choice(spec), *CONTROLS, ledger.RELEASES)

@@ -11,8 +11,7 @@ from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.components import panels, recorder
 from dpviz.dashboard.components.panels import TASK
 from dpviz.dashboard.frame import address, fields, links, metric, pinned, session
-from dpviz.dashboard.frame.fields import Group, RunField
-from dpviz.dashboard.frame.widgets import control
+from dpviz.dashboard.frame.fields import Group, RunField, control
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.catalogue import cautions, has_size, short_list

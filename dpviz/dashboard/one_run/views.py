@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dpviz.dashboard.components import charts, panels, tables
-from dpviz.dashboard.frame import guessing, links, metric
+from dpviz.dashboard.frame import fields, guessing, links, metric
+from dpviz.dashboard.frame.fields import Field
+from dpviz.dashboard.frame.pinned import PINNED
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
-from dpviz.dashboard.one_run.settings import TRAINING
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.run.trajectory import trajectory
 from dpviz.experiments.studies import decision_boundary
@@ -20,6 +22,13 @@ from dpviz.figures.style import Theme
 from dpviz.reporting import Chart, pictures, words
 from dpviz.reporting.calls import address_text
 from dpviz.reporting.pictures import method_look
+
+TRAINING = fields.flag("training", "Training, step by step", "The decision lines after each step of training.")
+
+
+def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+    """All of them."""
+    return TRAINING, PINNED
 
 
 def headline(outcome: Outcome) -> None:
