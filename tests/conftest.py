@@ -16,7 +16,7 @@ from support_tables import read_here
 from threadpoolctl import threadpool_limits
 
 from dpviz.datasets.process import reading
-from dpviz.experiments.run.run import calibrated
+from dpviz.experiments.run.run import cached_calibration
 from dpviz.figures import style
 
 TESTS = Path(__file__).parent
@@ -55,7 +55,7 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _calibrations_of_this_test() -> None:
     """A test may change how a method calibrates."""
-    calibrated.cache_clear()
+    cached_calibration.cache_clear()
 
 
 @pytest.fixture(autouse=True)

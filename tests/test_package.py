@@ -99,7 +99,7 @@ PYTHON: dict[str, Callable[[], object]] = {
     "run_epsilons": lambda: dpviz.run_epsilons(SPEC, [1.0]),
     "resolve": lambda: dpviz.resolve(SPEC),
     "calibrate": lambda: dpviz.calibrate("output-gaussian", n=100, d=5, epsilon=1.0, delta=DELTA),
-    "accounting": lambda: noise_comparison.accounted(SPEC),
+    "accounting": lambda: noise_comparison.accounted_release(SPEC),
     "sweep": lambda: dpviz.sweep("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, delta=DELTA),
     "cross_validate": lambda: dpviz.cross_validate(dpviz.SweepSpec(dataset="teaching", folds=2, seeds=1, delta=DELTA)),
     "audit": lambda: pair(DELTA),

@@ -59,7 +59,7 @@ class Canaries:
         """The canaries in their first form."""
         return self.problem.rows.take(self.positions)
 
-    def drawn(self, coins: NDArray[np.bool_]) -> Problem:
+    def apply_coins(self, coins: NDArray[np.bool_]) -> Problem:
         """The problem in which canary i has its first form where coins[i] is true."""
         X, y = self.problem.rows.X.copy(), self.problem.rows.y.copy()
         other = self.positions[~coins]
@@ -204,7 +204,7 @@ def audit_one_run(
     coin_stream, training_stream = (np.random.SeedSequence(seed, spawn_key=(4, k)) for k in range(2))
     coins = np.random.default_rng(coin_stream).random(len(canaries)) < 0.5
     model = canaries.problem.model.from_one_start(seed)
-    drawn = canaries.drawn(coins)
+    drawn = canaries.apply_coins(coins)
     problem = Problem(drawn.rows, model, drawn.lam)
     fit = mechanism.fit(Training(problem, [calibration], [training_stream], record=False, monitor=monitor))
     if fit.constant_label is not None:

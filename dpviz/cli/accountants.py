@@ -20,10 +20,10 @@ def run(options: argparse.Namespace) -> None:
     compare = one_run.option_value(options, "compare")
     if compare is not None:
         check_choice("compare", compare, list_mechanisms())
-        spec = noise_comparison.with_method(spec, compare)
-    comparison = noise_comparison.accounted(spec)
+        spec = noise_comparison.change_method(spec, compare)
+    comparison = noise_comparison.accounted_release(spec)
     if comparison is None:
-        methods = ", ".join(noise_comparison.with_releases(spec))
+        methods = ", ".join(noise_comparison.accountable_methods(spec))
         cause = f"{spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")
     cal, released, compared = comparison.calibration, comparison.released, comparison.compared

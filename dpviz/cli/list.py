@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _datasets(options: argparse.Namespace) -> None:
     from dpviz.datasets import list_datasets, rows_of
-    from dpviz.datasets.sources.remote import REMOTE, downloaded
+    from dpviz.datasets.sources.remote import REMOTE, is_downloaded
 
     here: list[dict[str, Any]] = []
     for name in list_datasets():
@@ -36,7 +36,7 @@ def _datasets(options: argparse.Namespace) -> None:
     remote = [
         {"name": name, "rows": source.rows, "megabytes": source.megabytes}
         for name, source in REMOTE.items()
-        if not downloaded(name)
+        if not is_downloaded(name)
     ]
     lines = [
         f"{one['name']:23}" + (f"{one['rows']:>9,} rows" if one["problem"] is None else f" cannot be used: {one['problem']}")

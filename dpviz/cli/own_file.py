@@ -157,7 +157,7 @@ def source(file: str) -> tuple[Path | None, bytes | None]:
         return Path(file), None
     if sys.stdin is None:
         raise InvalidInput("file", "standard input is closed", "Pipe a table into it, or name a file.")
-    return None, read_bounded(sys.stdin.buffer, Limits.from_environment().for_own_files())
+    return None, read_bounded(sys.stdin.buffer, Limits.from_environment().widen())
 
 
 def display_name(dataset: str, file: str | None) -> str:

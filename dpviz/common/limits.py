@@ -121,7 +121,7 @@ class Limits:
             cause = f"has more than {self.rows:,} rows"
             raise InvalidInput("file", cause, "Take a sample of the rows, or raise DPVIZ_MAX_ROWS.")
 
-    def for_own_files(self) -> Limits:
+    def widen(self) -> Limits:
         """Limits for a file that the operator named or put into the data folder: as large as KDD Cup 1999.
 
         A limit that the environment sets stays.

@@ -12,12 +12,12 @@ from dpviz.common.arrays import Floats
 _LEAST, _MOST = 1e-140, 1e140  # norms between them are exact to rounding
 
 
-def scaled(x: Floats) -> tuple[Floats, Floats, Floats]:
+def split_norms(x: Floats) -> tuple[Floats, Floats, Floats]:
     """((n, d) rows of the same direction, (n,) their norms, (n,) what the rows were divided by): |x| is norm times divisor.
 
     The rows are `x` itself where no norm is out of range.
 
-    >>> rows, norms, divisors = scaled(np.array([[3e200, 4e200], [3.0, 4.0], [0.0, 5e-324]]))
+    >>> rows, norms, divisors = split_norms(np.array([[3e200, 4e200], [3.0, 4.0], [0.0, 5e-324]]))
     >>> norms.tolist(), divisors.tolist()
     ([1.25, 5.0, 1.0], [4e+200, 1.0, 5e-324])
     """
@@ -40,13 +40,13 @@ def unit(x: Floats) -> Floats:
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
-    rows, norms, _ = scaled(x)
+    rows, norms, _ = split_norms(x)
     return np.asarray(rows / np.where(norms > 0, norms, 1.0)[:, None])
 
 
 def row_norms(x: Floats, radius: float = 1.0) -> Floats:
     """(n,) norms in units of `radius`, infinite where they are beyond double precision."""
-    _, norms, divisors = scaled(x)
+    _, norms, divisors = split_norms(x)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(norms * divisors / radius)
 

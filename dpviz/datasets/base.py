@@ -15,7 +15,7 @@ from dpviz.common import norms
 from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
 from dpviz.datasets.table.encoder import NUMBER, Encoder
-from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centred, row_factors
+from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centre_numbers, row_factors
 from dpviz.datasets.table.lost import SCALING, Lost, caution, scaling_loss
 
 TRAIN_SHARE = 0.8
@@ -209,7 +209,7 @@ class Dataset:
                 digest.update(np.ascontiguousarray(self.frame[column.name].to_numpy(float)).data)
         return digest.hexdigest()
 
-    def scaled(self, scaling: str) -> Dataset:
+    def rescale(self, scaling: str) -> Dataset:
         """The same rows, brought into the unit ball in another way; the rows as they are where they need none.
 
         Args:
@@ -222,7 +222,7 @@ class Dataset:
         if self.norms is None or scaling == self.scaling:
             return self
         if self.scaling == CENTRED:
-            return self._uncentred().scaled(scaling)
+            return self._uncentred().rescale(scaling)
         if scaling == CENTRED:
             return self._centred()
         factors = self.row_factors(scaling) / self.row_factors(self.scaling)
@@ -236,7 +236,7 @@ class Dataset:
         if scaling == "largest":
             notes.append(f"All rows were divided by the largest norm, {self.norms.max():.4g}, which was read from the rows.")
             looked_at = (*looked_at, LARGEST)
-        encoder = self.encoder and self.encoder.scaled(scaling, float(self.norms.max()))
+        encoder = self.encoder and self.encoder.rescale(scaling, float(self.norms.max()))
         made = replace(self, X=X, scaling=scaling, notes=tuple(notes), looked_at=looked_at, encoder=encoder)
         return made._with_scaling_loss()
 
@@ -249,7 +249,7 @@ class Dataset:
     def _with(self, x: NDArray[np.float64], norms_before: NDArray[np.float64], scaling: str, notes: tuple[str, ...]) -> Dataset:
         """The same rows as `x` before their factors, with these norms, in another scaling; changes `x`."""
         x *= row_factors(norms_before, scaling, self.frame.shape[1] - 1)[:, None]
-        encoder = self.encoder and self.encoder.scaled(scaling, 1.0)
+        encoder = self.encoder and self.encoder.rescale(scaling, 1.0)
         made = replace(
             self, X=add_intercept(x) if self.intercept else x, norms=norms_before, scaling=scaling, notes=notes, encoder=encoder
         )
@@ -261,7 +261,7 @@ class Dataset:
                 "row_scaling", f"{self.name!r} does not know which of its columns are numbers with a range", "Choose another."
             )
         x = self._before()
-        x[:, self.encoder.numbers] = centred(x[:, self.encoder.numbers], np.array(True))
+        x[:, self.encoder.numbers] = centre_numbers(x[:, self.encoder.numbers], np.array(True))
         norms_before = norms.row_norms(x)
         longer = int((norms_before > np.sqrt(self.frame.shape[1] - 1) / 2).sum())
         note = (

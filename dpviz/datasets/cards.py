@@ -50,7 +50,7 @@ def cards() -> list[Card]:
     made += [card for card in known if card.state == "here"]
     for name, r in remote.REMOTE.items():
         shared = {"licence": r.licence, "source": remote.source_of(name) or r.source.split("; ")[1]}
-        shared |= {"state": "here" if remote.downloaded(name) else "download", "label": " or ".join(r.label_names)}
+        shared |= {"state": "here" if remote.is_downloaded(name) else "download", "label": " or ".join(r.label_names)}
         made.append(Card(name=name, title=r.title, variant=r.variant, rows=r.rows, megabytes=r.megabytes, **shared))
     shared = {"variant": "your file", "label": "see the preview", "state": "here"}
     shared |= {"licence": "yours", "source": "the data folder"}

@@ -200,7 +200,7 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
     Args:
         name: one of `list_datasets()`, or "census-N" for N people.
         intercept: add the constant feature, (x, 1)/sqrt 2.
-        scaling: how rows are brought into the unit ball: "unit", "centred", "clip", "bound", "largest" (`Dataset.scaled`) or
+        scaling: how rows are brought into the unit ball: "unit", "centred", "clip", "bound", "largest" (`Dataset.rescale`) or
             "automatic", which is `Dataset.automatic_scaling`.
         n: number of rows, for "census" only (100 to 1,000,000).
 
@@ -219,7 +219,7 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
             return plain
         version = (plain.sha256, _source(name).stamp(name))
         key = (name, intercept, scaling, choice())
-        dataset = _cache.compute(key, lambda _: plain.scaled(scaling), owner=name, version=version)
+        dataset = _cache.compute(key, lambda _: plain.rescale(scaling), owner=name, version=version)
         assert isinstance(dataset, Dataset)
         return dataset
     source = _source(name)

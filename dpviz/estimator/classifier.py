@@ -21,7 +21,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.persons import MOST_ROWS, bound_rows
 from dpviz.common.validate import InvalidInput, check_bool, check_instance, check_integer, show
 from dpviz.estimator.base import PrivateEstimator
-from dpviz.estimator.features import PRIVATE, LinearMap, by_norm, by_ranges, class_weights, sample_weights
+from dpviz.estimator.features import PRIVATE, LinearMap, class_weights, norm_map, range_map, sample_weights
 from dpviz.estimator.guarantee import CLASS_LABELS, Plan, PrivacyWarning, conditions_of
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
@@ -299,10 +299,10 @@ class PrivateClassifier(PrivateEstimator):
             if self.data_norm is None:
                 cause = "neither it nor ranges are given, and nothing is read from the rows unless you say so"
                 raise InvalidInput("data_norm", cause, 'Give one of them, or ranges="from data" and a weaker guarantee.')
-            return by_norm(d, self.data_norm)
+            return norm_map(d, self.data_norm)
         if self.data_norm not in (None, 1.0):
             raise InvalidInput("data_norm", "cannot go with ranges", "Give one of them.")
-        return by_ranges(rows, self.ranges if found is None else found, self._names(d), intercept)
+        return range_map(rows, self.ranges if found is None else found, self._names(d), intercept)
 
     def _map_privately(
         self, rows: Floats, intercept: bool, budget: Budget | None, person_rows: int, source: random.Random

@@ -68,7 +68,7 @@ class LinearMap:
         return weights, offset - weights @ self.centre
 
 
-def by_norm(d: int, data_norm: object) -> LinearMap:
+def norm_map(d: int, data_norm: object) -> LinearMap:
     """Division by the declared largest norm of a row."""
     norm = positive("data_norm", data_norm, fix="Give the largest norm that a row can have, without looking at the rows.")
     _check_reach("data_norm", norm)
@@ -81,7 +81,7 @@ def _check_reach(field: str, reach: float) -> None:
         raise InvalidInput(field, f"gives values of the size {reach:g}, beyond double precision", "Use units near 1.")
 
 
-def by_ranges(X: Floats, ranges: object, names: Sequence[str], intercept: bool) -> LinearMap:
+def range_map(X: Floats, ranges: object, names: Sequence[str], intercept: bool) -> LinearMap:
     """Every feature to [-1, 1] by its range, then all divided by sqrt(d).
 
     Args:

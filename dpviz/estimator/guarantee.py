@@ -16,8 +16,8 @@ from dpviz.privacy.accounting.division import composes, divide, divide_exactly
 from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.budget import Budget, Neighbouring, Status, status_sentence
 from dpviz.privacy.private_ranges import shares
-from dpviz.privacy.private_ranges import total_budget as with_ranges
-from dpviz.releasing.grid import on_grid
+from dpviz.privacy.private_ranges import total_budget as add_range_cost
+from dpviz.releasing.grid import add_grid_slack
 from dpviz.spending.ledger import Entry
 from dpviz.spending.of_run import entry_of
 
@@ -161,7 +161,7 @@ class Plan:
         if private_ranges:
             for_ranges, for_models = shares(total)
         each, composition = share(mechanism, setting, for_models, models)
-        cal = on_grid(mechanism, protection.calibrate(mechanism, setting, each), setting.m)
+        cal = add_grid_slack(mechanism, protection.calibrate(mechanism, setting, each), setting.m)
         return cls(mechanism, setting, models, for_ranges, for_models, each, composition, cal)
 
     @classmethod
@@ -175,7 +175,7 @@ class Plan:
     def budgets(self) -> tuple[Budget | None, Budget | None]:
         """(claimed, proved) budget of the whole fit."""
         claimed, proved = total_budgets(self.cal, self.each, self.for_models, self.models, self.mechanism.pure)
-        return with_ranges(claimed, self.for_ranges), with_ranges(proved, self.for_ranges)
+        return add_range_cost(claimed, self.for_ranges), add_range_cost(proved, self.for_ranges)
 
     def entry(self, call: str, supposed: tuple[str, ...]) -> Entry:
         """The cost of the fit, as an entry of a ledger; `supposed` must hold for the proof."""

@@ -298,27 +298,27 @@ class Influence:
             out /= (1.0 - self.leverage)[:, None]
         return out[:, 0] if np.ndim(gradients) == 1 else out
 
-    def on_loss(self, rows: Rows) -> Floats:
+    def loss_change(self, rows: Rows) -> Floats:
         """(n,) effects on the mean loss over `rows` (test rows, for example): below 0 the row does harm there."""
         return self.effect(self.problem.model.sum_gradient(self.theta[None], rows)[0] / len(rows))
 
     @cached_property
-    def on_training_loss(self) -> Floats:
+    def training_loss_change(self) -> Floats:
         """(n,) effects on the mean loss over all training rows, the removed one included, without the regulariser."""
-        return self.on_loss(self.problem.rows)
+        return self.loss_change(self.problem.rows)
 
     @cached_property
-    def on_own_loss(self) -> Floats:
+    def own_loss_change(self) -> Floats:
         """(n,) effects on the row's own loss, >= 0: how much the model relies on having seen the row."""
         square = self._slopes[0] ** 2 * self._quadratic[1] / self.problem.n  # g_i . IF_i
         return square / (1.0 - self.leverage)
 
     @cached_property
-    def on_objective(self) -> Floats:
+    def objective_change(self) -> Floats:
         """(n,) F(theta_{-i}) - F(theta*) to second order, NS_i' H NS_i / 2, >= 0; the first order vanishes at the minimum."""
         return 0.5 * self._coefficients**2 * self._quadratic[1] / (1.0 - self.leverage) ** 2
 
-    def on_scores(self, rows: Rows) -> Floats:
+    def score_change(self, rows: Rows) -> Floats:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
         return self.effect(self._derivatives.score_gradients(self.theta, rows))
 
@@ -343,9 +343,9 @@ class Influence:
                 "influence_function": self.norm,
                 "newton_step": self.newton_norm,
                 "leverage": self.leverage,
-                "own_loss": self.on_own_loss,
-                "training_loss": self.on_training_loss,
-                "objective": self.on_objective,
+                "own_loss": self.own_loss_change,
+                "training_loss": self.training_loss_change,
+                "objective": self.objective_change,
                 "rank": rank,
             },
             index=pd.RangeIndex(self.problem.n) if self.row_ids is None else pd.Index(self.row_ids, name="row_id"),

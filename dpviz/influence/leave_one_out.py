@@ -65,12 +65,12 @@ class Retrained:
 
         return float(spearmanr(norms, self.norm).statistic)
 
-    def on_loss(self, rows: Rows) -> Floats:
+    def loss_change(self, rows: Rows) -> Floats:
         """(k,) changes of the mean loss over `rows`, without the regulariser."""
         before = self.model.measure(self.base[None], rows)[0]
         return self.model.measure(self.theta, rows)[0] - before
 
-    def on_scores(self, rows: Rows) -> Floats:
+    def score_change(self, rows: Rows) -> Floats:
         """(k, t) changes of the scores of t rows."""
         before = self.model.scores(self.base[None], rows)
         return (self.model.scores(self.theta, rows) - before).T

@@ -17,7 +17,7 @@ from dpviz.mechanisms.calibration import Calibration
 from dpviz.mechanisms.results import Floats, NoiseRecord, RuleView
 from dpviz.models import Model, Setting
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.events import Event, scaled
+from dpviz.privacy.accounting.events import Event, scale_noise
 from dpviz.privacy.individual import IndividualEpsilon
 from dpviz.privacy.noise import GAUSSIAN, Noise
 from dpviz.privacy.sensitivity.algorithm2 import Trace
@@ -89,7 +89,7 @@ class ReleasesGaussians(DeclaresEvent):
 
     def released(self, setting: Setting, calibration: Calibration) -> Event | None:
         event = self.settled(setting, calibration.budget).releases(setting)
-        return None if event is None else scaled(event, calibration.noise_scale)
+        return None if event is None else scale_noise(event, calibration.noise_scale)
 
 
 class BoundsDistance(Mechanism):

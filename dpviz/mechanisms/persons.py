@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from dpviz.common.validate import InvalidInput
 from dpviz.mechanisms.calibration import Calibration
-from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, scaled, steps_of
+from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, scale_noise, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget
 
@@ -132,4 +132,4 @@ def group_event(event: Event | None, rows: int) -> Event | None:
     if event is None or rows <= 1:
         return event
     whole = all(step.sampling == "full" and isinstance(step.event, Gaussian | PureEpsilon) for step in steps_of(event))
-    return scaled(event, 1 / rows) if whole else None
+    return scale_noise(event, 1 / rows) if whole else None

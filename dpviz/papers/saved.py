@@ -107,7 +107,7 @@ class Refutation:
         )
 
 
-def refuted() -> dict[str, Refutation]:
+def refutations() -> dict[str, Refutation]:
     """Mechanisms whose claim an audit has refuted, by id."""
     kept = load()
     found: dict[str, Refutation] = {}
@@ -119,7 +119,7 @@ def refuted() -> dict[str, Refutation]:
 
 def refutation(mechanism: Mechanism, calibration: Calibration) -> Refutation | None:
     """The audit that refutes what is claimed for a run: the audited form of the mechanism, at the audited budget; or None."""
-    found, claimed = refuted().get(mechanism.id), calibration.claimed_budget
+    found, claimed = refutations().get(mechanism.id), calibration.claimed_budget
     if found is None or claimed is None or calibration.status is not Status.CLAIM or mechanism != type(mechanism)():
         return None
     audited = math.isclose(claimed.epsilon, found.budget.epsilon) and math.isclose(claimed.delta, found.budget.delta)

@@ -84,7 +84,7 @@ class Verdict:
         """The outcome, with its condition."""
         return f"{self.outcome} {self.condition}" if self.condition else str(self.outcome)
 
-    def only_if(self, condition: str) -> Verdict:
+    def add_condition(self, condition: str) -> Verdict:
         """The same verdict under a condition, where it holds; itself otherwise."""
         return replace(self, outcome=Outcome.ONLY_IF, condition=condition) if self.outcome is Outcome.HOLDS else self
 

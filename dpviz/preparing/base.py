@@ -51,7 +51,7 @@ class Facts:
 
 
 class Preparation(ABC):
-    """What is found in the training rows with noise before training, and what follows for all rows.
+    """A release about the training rows, with noise and before training, and what follows for all rows.
 
     Attributes:
         id: by which rows and settings name it.

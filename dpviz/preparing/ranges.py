@@ -43,7 +43,7 @@ def numbers_of(dataset: Dataset) -> tuple[Encoder, dict[str, NDArray[np.float64]
     return encoder, {c.name: dataset.frame[c.name].to_numpy(float) for c in encoder.columns if c.kind == NUMBER}
 
 
-def with_ranges(
+def replace_ranges(
     encoder: Encoder, ranges: Mapping[str, tuple[float, float]], categories: Mapping[str, tuple[str, ...]] | None = None
 ) -> Encoder:
     """The encoder with other ranges and categories; columns that are in neither stay."""
@@ -84,7 +84,7 @@ class RangesFound(Preparation):
         unseen = {name for name, (low, high) in found.items() if high - low >= _WIDE}
         lost = [name for name in found if name in unseen and name in dataset.looked_at]
         kept = unseen - set(lost)
-        changed = with_ranges(encoder, {name: ends for name, ends in found.items() if name not in kept})
+        changed = replace_ranges(encoder, {name: ends for name, ends in found.items() if name not in kept})
         x, norms_before = changed.before_scaling(dataset.frame)
         many = "s" if len(found) > 1 else ""
         message = f"Ranges of {len(found)} number column{many} were found privately, for {100 * SHARE:g} % of ε and δ."

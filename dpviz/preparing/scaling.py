@@ -80,6 +80,6 @@ class ScalingChosen(Preparation):
         rate = paid.epsilon / max(1, dataset.person_rows)
         # a difference of two exponential variables is a Laplace variable
         noisy = near_corner(x[train], encoder.numbers).sum() + source.expovariate(rate) - source.expovariate(rate)
-        made = dataset.scaled("unit" if noisy > MOST * len(train) else CENTRED)
+        made = dataset.rescale("unit" if noisy > MOST * len(train) else CENTRED)
         message = f"The scaling was chosen privately, for ε = {paid.epsilon:.2g}: {made.scaling}."
         return replace(made, remarks=(*made.remarks, message), preparations=(*made.preparations, paid))

@@ -30,7 +30,7 @@ from dpviz.mechanisms import Training, protection
 from dpviz.mechanisms.persons import budget_of_row
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
-from dpviz.preparing.ranges import numbers_of, with_ranges
+from dpviz.preparing.ranges import numbers_of, replace_ranges
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.private_ranges import private_ranges, shares
 from dpviz.releasing.ranges import texts_of
@@ -86,24 +86,24 @@ def compare(spec: RunSpec, widths: Sequence[float] = WIDTHS, monitor: Monitor = 
     done = iter(range(1, count + 1))
 
     def measured(encoder: Encoder, of: Budget, some: list[np.random.SeedSequence]) -> _Measured:
-        found = trial.measured(encoder, of, some)
+        found = trial.measure(encoder, of, some)
         monitor(next(done) / count)
         return found
 
     kinds = []
     if not set(trial.numbers) <= set(read):
         kinds.append(("declared", len(read), *_in_short([measured(trial.encoder, budget, streams)])))
-    kinds.append(("read", len({*read, *trial.numbers}), *_in_short([measured(trial.with_width(1.0), budget, streams)])))
+    kinds.append(("read", len({*read, *trial.numbers}), *_in_short([measured(trial.stretch(1.0), budget, streams)])))
     refusal = ""
     try:
-        found = [trial.privately(of_ranges, random.Random(f"ranges {spec.seed} {k}")) for k in range(spec.seeds)]
+        found = [trial.find_privately(of_ranges, random.Random(f"ranges {spec.seed} {k}")) for k in range(spec.seeds)]
     except InvalidInput as problem:
         refusal = f"{problem.cause}. {problem.fix}"
     else:
         each = [measured(one, of_model, [stream]) for one, stream in zip(found, streams, strict=True)]
         kinds.append(("private", 0, *_in_short(each)))
     measures = ["width", "clipped", "accuracy", "spread", "non_private"]
-    rows = [(width, *_in_short([measured(trial.with_width(width), budget, streams)])[1:]) for width in widths]
+    rows = [(width, *_in_short([measured(trial.stretch(width), budget, streams)])[1:]) for width in widths]
     return Compared(
         pd.DataFrame(kinds, columns=["kind", "read", *measures]),
         pd.DataFrame(rows, columns=measures),
@@ -170,10 +170,10 @@ class _Trial:
         dataset = dataset_of(run.spec)
         return cls(run.spec, run.budget, dataset, *numbers_of(dataset))
 
-    def with_width(self, width: float) -> Encoder:
+    def stretch(self, width: float) -> Encoder:
         """The encoder whose ranges reach from the smallest value so many times as far as the largest one."""
         ends = {name: (float(np.nanmin(v)), float(np.nanmax(v))) for name, v in self.numbers.items()}
-        return with_ranges(
+        return replace_ranges(
             self.encoder, {name: (low, high + (width - 1) * (high - low)) for name, (low, high) in ends.items()}, {}
         )
 
@@ -186,14 +186,14 @@ class _Trial:
         ]
         return float(np.exp(np.mean(np.log(ratios))))
 
-    def privately(self, budget: Budget, source: random.Random) -> Encoder:
+    def find_privately(self, budget: Budget, source: random.Random) -> Encoder:
         """The encoder with private ranges, and private categories where they were read from the rows."""
         names = [c.name for c in self.encoder.columns if c.kind != NUMBER and c.name in self.dataset.looked_at]
         for_row = budget_of_row(budget, self.dataset.person_rows)
         found = private_ranges(self.numbers, for_row, source, categories=texts_of(self.dataset.frame, names))
-        return with_ranges(self.encoder, found.ranges, found.categories)
+        return replace_ranges(self.encoder, found.ranges, found.categories)
 
-    def measured(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:
+    def measure(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:
         """Width, share clipped and accuracies of a run with this encoder."""
         spec, x = self.spec, encoder.rows(self.dataset.frame)
         dataset = replace(self.dataset, X=add_intercept(x) if self.dataset.intercept else x)

@@ -22,7 +22,7 @@ rounding, which is post-processing. Two things are left, and both are accounted 
   a border between two cells of width g >= 2^-31 scale, a chance of at most 2e/g + 2e/scale < 2^-473 sqrt(m + 1), because a
   coordinate has one mode and a density of at most 1/(2 scale). In all m coordinates the total variation stays below
   tau = 2^-473 (m + 1)^1.5. So P <= P' + tau <= e^eps Q' + delta + tau <= e^eps (Q + tau) + delta + tau: a proof of (eps, delta)
-  for real numbers is one of (eps, delta + (1 + e^eps) tau) for what is published, and none of pure epsilon (`on_grid`).
+  for real numbers is one of (eps, delta + (1 + e^eps) tau) for what is published, and none of pure epsilon (`add_grid_slack`).
 
 The exact theta enters through R(theta) alone, so no event in bits below g exists, and every multiple of g has under each table
 the chance that the proof counts with.
@@ -63,7 +63,7 @@ from dpviz.mechanisms import Calibration, Fit, Mechanism
 from dpviz.models import Setting
 from dpviz.privacy.budget import Budget
 
-_BITS = 512  # so many that the slack of `grid.on_grid` is below every delta in use, also times e^epsilon
+_BITS = 512  # so many that the slack of `grid.add_grid_slack` is below every delta in use, also times e^epsilon
 DIGITS = _BITS + 1
 _ONE = 1 << DIGITS  # what stands for 1 in a draw: middles of cells are odd numbers
 
@@ -173,7 +173,7 @@ def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, 
     return Published(_doubles(_multiples(fit.theta[0, 0], step), step), step, False)
 
 
-def on_grid(mechanism: Mechanism, cal: Calibration, m: int) -> Calibration:
+def add_grid_slack(mechanism: Mechanism, cal: Calibration, m: int) -> Calibration:
     """The calibration with what its proof for real-valued noise proves of m published numbers: see the module.
 
     Beyond epsilon of about 300 the slack is 1, so that nothing is proved of what is published.
@@ -181,7 +181,7 @@ def on_grid(mechanism: Mechanism, cal: Calibration, m: int) -> Calibration:
     >>> from dpviz import Budget, RunSpec, setup_for
     >>> cms = RunSpec("teaching", mechanism="cms-output").build()
     >>> cal = cms.calibrate(setup_for(RunSpec("teaching")).problem.setting, Budget(1.0))
-    >>> print(on_grid(cms, cal, 3).proved_budget)
+    >>> print(add_grid_slack(cms, cal, 3).proved_budget)
     (ε = 1, δ = 1.22 · 10⁻¹⁴¹)
     """
     proved = cal.proved_budget

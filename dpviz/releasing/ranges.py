@@ -126,7 +126,7 @@ def compare_ranges(dataset: Dataset, budget: Budget) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["column", "rows", "private", "outside"])
 
 
-def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None, what: str = "ranges and categories") -> Calibration:
+def add_range_cost(cal: Calibration, whole: Budget, of_ranges: Budget | None, what: str = "ranges and categories") -> Calibration:
     """The calibration of a model with the cost of its private ranges, or of `what`; `whole` was asked for."""
     if of_ranges is None:
         return cal
@@ -145,6 +145,6 @@ def with_ranges(cal: Calibration, whole: Budget, of_ranges: Budget | None, what:
 
 def joint_entry(cal: Calibration, of_ranges: Budget, call: str) -> Entry:
     """The entry of a model with its private ranges in a ledger."""
-    made = with_ranges(cal, cal.budget, of_ranges)
+    made = add_range_cost(cal, cal.budget, of_ranges)
     total = made.proved_budget or made.claimed_budget or cal.budget
     return Entry(total, "release", made.status, made.conditions, call, person_rows=made.person_rows)

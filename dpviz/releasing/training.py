@@ -40,9 +40,9 @@ from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget, Status, check_public_n, row_budget
 from dpviz.privacy.private_ranges import shares
 from dpviz.releasing.card import card
-from dpviz.releasing.grid import Published, on_grid, publish
+from dpviz.releasing.grid import Published, add_grid_slack, publish
 from dpviz.releasing.model import CARD, FILE, ReleasedModel
-from dpviz.releasing.ranges import declare_privately, joint_entry, parse_ranges, undeclared_columns, with_ranges
+from dpviz.releasing.ranges import add_range_cost, declare_privately, joint_entry, parse_ranges, undeclared_columns
 from dpviz.spending.ledger import Entry, Ledger
 from dpviz.spending.of_run import entry_of
 
@@ -88,7 +88,7 @@ class Release:
         """Content of the files by name, the card first."""
         return {CARD: self.card.encode(), FILE: self.model.to_json().encode()}
 
-    def packed(self) -> bytes:
+    def to_zip(self) -> bytes:
         """The files in a ZIP archive."""
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -209,7 +209,7 @@ def release(
             audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
     fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=monitor)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
-    cal = add_conditions(with_ranges(cal, budget, of_ranges), dataset, made.exact)
+    cal = add_conditions(add_range_cost(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
     return Release(model, run.spec, cal, dataset, problem.n, made.exact, made.step, tried, audited, of_ranges=of_ranges)
 
@@ -234,7 +234,7 @@ def _calibrated(
         built = protection.settle(run.spec.build(), _rows_of(run, all_rows, public_n)[1].setting, budget)
         run = resolve(replace(run.spec, params={name: getattr(built, name) for name in built.knobs()}))
     built, (dataset, problem) = run.spec.build(), _rows_of(run, all_rows, public_n)
-    cal = on_grid(built, protection.calibrate(built, problem.setting, budget), problem.setting.m)
+    cal = add_grid_slack(built, protection.calibrate(built, problem.setting, budget), problem.setting.m)
     check_public_n(cal.neighbouring, public_n)
     return run, built, dataset, problem, cal
 

@@ -30,7 +30,7 @@ from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.private_ranges import shares, total_budget
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.ranges import declare_privately, parse_ranges, undeclared_columns, with_ranges
+from dpviz.releasing.ranges import add_range_cost, declare_privately, parse_ranges, undeclared_columns
 from dpviz.releasing.training import Release, add_conditions, choose_secretly, encoder_of, model_of
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
@@ -124,10 +124,10 @@ def private_search(
     index, best = search(made, lambda k: tried.train(k, made, source), tried.right, source, monitor)
     if best is None:
         raise InvalidInput("grid", "no model of the search can be published", "Choose larger values of lam, or a smaller ε.")
-    cal = with_ranges(made.calibration(index), rest, spent, " and ".join(one.what for one in tried.dataset.preparations))
-    cal = add_conditions(with_ranges(cal, whole, of_ranges), tried.dataset, best[1].exact)
+    cal = add_range_cost(made.calibration(index), rest, spent, " and ".join(one.what for one in tried.dataset.preparations))
+    cal = add_conditions(add_range_cost(cal, whole, of_ranges), tried.dataset, best[1].exact)
     fit, published = best
-    chosen, n = tried.settled(index, made.each), tried.candidates[index].setting.n
+    chosen, n = tried.settle(index, made.each), tried.candidates[index].setting.n
     released = model_of(chosen, tried.dataset, encoder, cal, n, fit, published)
     of = (released, chosen.spec, cal, tried.dataset, n, published.exact, published.step)
     return Release(*of, searched=len(made.calibrations), each=made.each, of_ranges=of_ranges)
@@ -234,7 +234,7 @@ class _Tried:
         except InvalidInput:
             return None
 
-    def settled(self, index: int, each: Budget) -> ResolvedRun:
+    def settle(self, index: int, each: Budget) -> ResolvedRun:
         """The run with one setting: automatic hyperparameters followed from the budget of one run, and not from the total."""
         candidate = self.candidates[index]
         built = protection.settle(candidate.mechanism, candidate.setting, each)

@@ -34,7 +34,7 @@ def exactly_gaussian(budget: Budget) -> tuple[Mechanism, Any]:
     """Output perturbation that spends all of its sensitivity on every canary: the SVM's loss is straight there."""
     mechanism = OutputGaussian()
     canaries = axis_canaries(mechanism, get_model("svm"), BUDGET, 200, 0.1)
-    minima = [canaries.drawn(np.full(200, form)).optimum for form in (True, False)]
+    minima = [canaries.apply_coins(np.full(200, form)).optimum for form in (True, False)]
     noise = mechanism.calibrate(canaries.problem.setting, budget).noise_scale
     assert np.allclose((minima[0] - minima[1]) / noise, gaussian_mu(budget), rtol=1e-3)
     return mechanism, canaries
@@ -118,7 +118,7 @@ def test_rows_of_real_data_and_networks_can_be_canaries() -> None:
     canaries = row_canaries(DPGD(), problem, BUDGET, 150, seed=1)
     assert len(canaries) == 150
     assert (canaries.y == -canaries.first.y).all()
-    drawn = canaries.drawn(np.arange(150) < 75)
+    drawn = canaries.apply_coins(np.arange(150) < 75)
     changed = np.flatnonzero(drawn.rows.y != problem.rows.y)
     assert np.array_equal(changed, canaries.positions[75:])
     assert audit_one_run(DPGD(), canaries, BUDGET).verdict == NO_VIOLATION
@@ -144,5 +144,5 @@ def test_rows_of_zeros_stand_for_absent_ones() -> None:
     mechanism = dpviz.list_mechanisms()["dp-sgd"].from_params({"relation": "add-remove"})
     canaries = axis_canaries(mechanism, get_model("logistic"), BUDGET, 20)
     assert canaries.neighbouring is Neighbouring.ADD_REMOVE
-    drawn = canaries.drawn(np.arange(20) < 5)
+    drawn = canaries.apply_coins(np.arange(20) < 5)
     assert np.array_equal(np.flatnonzero(drawn.rows.X.any(axis=1)), np.arange(5))

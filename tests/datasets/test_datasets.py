@@ -187,7 +187,7 @@ def test_every_scaling_is_what_it_says(name: str) -> None:
     np.testing.assert_allclose(centred.X, z / np.maximum(1, np.linalg.norm(z, axis=1))[:, None], atol=1e-14)
     np.testing.assert_allclose(centred.encoder.rows(unit.frame), centred.X, atol=1e-12)
     for other in ("unit", "clip", "bound", "largest"):
-        back = centred.scaled(other)
+        back = centred.rescale(other)
         np.testing.assert_allclose(back.X, dpviz.load_dataset(name, intercept=False, scaling=other).X, atol=1e-12)
     hashes = {d.sha256 for d in (unit, clipped, largest, bound)}
     assert len(hashes) == 4 - (name == "census-300"), "one-hot columns make every row longer than 1: clipping gives unit length"
@@ -212,7 +212,7 @@ def test_one_row_changes_other_rows_with_the_largest_norm_only() -> None:
     before = made(GOOD, spec)
     after = made(GOOD.replace(b"39,", b"0,"), spec)
     for scaling, same in (("unit", True), ("clip", True), ("bound", True), ("centred", True), ("largest", False)):
-        others = [d.dataset.scaled(scaling).X[:-1] for d in (before, after)]
+        others = [d.dataset.rescale(scaling).X[:-1] for d in (before, after)]
         assert np.array_equal(*others) is same
 
 
@@ -244,7 +244,7 @@ def test_one_number_becomes_a_constant_and_that_is_said(intercept: bool) -> None
         kept = dpviz.load_dataset(rows.name, intercept=intercept, scaling=scaling)
         assert not lost_by_scaling(kept)
         assert not kept.cautions
-        assert kept.scaled("unit").lost == unit.lost
+        assert kept.rescale("unit").lost == unit.lost
 
 
 def test_the_share_of_lost_lengths_follows_what_a_linear_model_can_see() -> None:
@@ -255,7 +255,7 @@ def test_the_share_of_lost_lengths_follows_what_a_linear_model_can_see() -> None
         unit = dpviz.dataset(x, x[:, 0] > 0.5, ranges=(0, 1))
         shares.append(sum(one.share for one in lost_by_scaling(unit)))
         assert shares[-1] < MOST or unit.cautions
-        assert not lost_by_scaling(unit.scaled("bound"))
+        assert not lost_by_scaling(unit.rescale("bound"))
     assert shares == sorted(shares, reverse=True)
     assert 0.3 < shares[0] < 0.6
     assert shares[-1] == 0.0, "with many columns all rows are about as long"

@@ -37,23 +37,23 @@ def test_noise_is_converted_by_the_columns_own_scale() -> None:
 
 @pytest.mark.parametrize("scaling", ["unit", "centred"])
 def test_values_outside_a_declared_range_read_as_its_ends(scaling: str) -> None:
-    rows = dpviz.dataset(np.arange(40.0)[:, None], np.arange(40) % 2, ranges=(10, 20)).scaled(scaling)
+    rows = dpviz.dataset(np.arange(40.0)[:, None], np.arange(40) % 2, ranges=(10, 20)).rescale(scaling)
     assert [Units(rows).read(row, rows.X[row])[0] for row in (5, 15, 39)] == ["10", "15", "20"]
 
 
 def test_a_zero_that_was_scaled_reads_as_zero() -> None:
-    rows = load_dataset("digits").scaled("centred")
+    rows = load_dataset("digits").rescale("centred")
     texts = np.array(Units(rows).read(0, rows.X[0])[:64])
     assert set(texts[rows.frame.iloc[0, :64].to_numpy(float) == 0]) == {"0"}
 
 
 def test_values_that_a_huge_range_made_alike_are_not_read_back() -> None:
-    rows = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e12, 1e12)).scaled("centred")
+    rows = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e12, 1e12)).rescale("centred")
     assert Units(rows).read(3, rows.X[3])[0] == "0 on the model's scale"
     texts = pd.DataFrame({"a": ["1", "2", "?"] * 20, "b": [True, False, True] * 20, "y": [0, 1, 1] * 20})
     own = dpviz.dataset(texts, target="y")
     assert not any("model's scale" in text for text in Units(own).read(0, own.X[0])[:-1]), "words and switches are read, too"
-    small = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e6, 1e6)).scaled("centred")
+    small = dpviz.dataset(np.linspace(0.0, 9.0, 40)[:, None], np.arange(40) % 2, ranges=(-1e6, 1e6)).rescale("centred")
     assert float(Units(small).read(3, small.X[3])[0]) == pytest.approx(27 / 39, rel=1e-3)
 
 

@@ -13,7 +13,7 @@ from support_estimator import rows
 
 import dpviz
 from dpviz import PrivacyWarning, PrivateClassifier
-from dpviz.estimator.features import by_ranges
+from dpviz.estimator.features import range_map
 from dpviz.estimator.guarantee import share, total_budgets
 from dpviz.mechanisms import get_mechanism
 from dpviz.models import Rows, get_model
@@ -207,10 +207,10 @@ def test_corners_of_declared_ranges_reach_the_unit_sphere_and_nothing_lies_beyon
     """Also without a constant feature, where 0 stays 0 and a range need not lie around it."""
     corners = np.array(list(itertools.product((-4.0, 1.0), repeat=3)))
     for intercept in (True, False):
-        z, outside = by_ranges(corners, (-4, 1), ["a", "b", "c"], intercept).rows(corners, intercept)
+        z, outside = range_map(corners, (-4, 1), ["a", "b", "c"], intercept).rows(corners, intercept)
         assert not outside
         assert np.linalg.norm(z, axis=1).max() == pytest.approx(1.0)
-    far = by_ranges(corners, (-4, 1), ["a", "b", "c"], True)
+    far = range_map(corners, (-4, 1), ["a", "b", "c"], True)
     beyond, outside = far.rows(np.array([[-9.0, 0.0, 7.0]]), True)
     assert outside
     np.testing.assert_allclose(beyond, far.rows(np.array([[-4.0, 0.0, 1.0]]), True)[0])
@@ -218,11 +218,11 @@ def test_corners_of_declared_ranges_reach_the_unit_sphere_and_nothing_lies_beyon
 
 def test_ranges_are_centred_beside_an_intercept_and_empty_ones_are_refused() -> None:
     corners = np.array(list(itertools.product((-4.0, 1.0), (2.0, 3.0))))
-    z, _ = by_ranges(corners, [(-4, 1), (2, 3)], ["a", "b"], True).rows(corners, False)
+    z, _ = range_map(corners, [(-4, 1), (2, 3)], ["a", "b"], True).rows(corners, False)
     np.testing.assert_allclose(np.linalg.norm(z, axis=1), 1.0)  # every corner, so that no part of the ball is wasted
     np.testing.assert_allclose(z.sum(axis=0), 0.0, atol=1e-12)
     for ranges in ((1, 1), (2, 1)):
-        assert_refused(by_ranges, corners, ranges, ["a", "b"], True, match="not below")
+        assert_refused(range_map, corners, ranges, ["a", "b"], True, match="not below")
 
 
 ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]

@@ -127,16 +127,16 @@ def test_effects_on_losses_scores_and_objective_follow_retraining() -> None:
     def close(approximate: np.ndarray, exact: np.ndarray, share: float = 0.02) -> None:
         assert np.linalg.norm(approximate - exact) <= share * np.linalg.norm(exact)
 
-    close(influence.on_loss(test), truth.on_loss(test))
-    close(influence.on_training_loss, truth.on_loss(problem.rows), 0.05)
-    close(influence.on_scores(test.take(np.array([3, 4]))), truth.on_scores(test.take(np.array([3, 4]))))
-    close(influence.on_objective, problem.objective(truth.theta) - problem.optimal_value, 0.05)
+    close(influence.loss_change(test), truth.loss_change(test))
+    close(influence.training_loss_change, truth.loss_change(problem.rows), 0.05)
+    close(influence.score_change(test.take(np.array([3, 4]))), truth.score_change(test.take(np.array([3, 4]))))
+    close(influence.objective_change, problem.objective(truth.theta) - problem.optimal_value, 0.05)
     value = problem.model.loss.value  # type: ignore[attr-defined]
     own = value(np.einsum("ij,ij->i", problem.rows.signed, truth.theta)) - value(problem.rows.signed @ problem.optimum)
-    close(influence.on_own_loss, own)
-    assert np.all(influence.on_own_loss >= 0)
+    close(influence.own_loss_change, own)
+    assert np.all(influence.own_loss_change >= 0)
     with pytest.raises(AssertionError):  # the opposite sign is caught
-        close(-influence.on_loss(test), truth.on_loss(test))
+        close(-influence.loss_change(test), truth.loss_change(test))
 
 
 def test_conjugate_gradients_agree_with_the_factorised_hessian(model_id: str) -> None:

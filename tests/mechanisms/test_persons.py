@@ -16,7 +16,7 @@ from dpviz.mechanisms.gradient.dp_sgd import DPSGD
 from dpviz.mechanisms.persons import budget_of_group, budget_of_row, privacy_unit
 from dpviz.models import Rows, get_model
 from dpviz.models.problem import Problem
-from dpviz.privacy.accounting.events import scaled
+from dpviz.privacy.accounting.events import scale_noise
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
 
@@ -168,7 +168,7 @@ def test_what_is_stated_of_a_person_follows_a_noise_that_was_changed(name: str) 
     cal = protection.calibrate(mechanism, first.setting, Budget(1.0) if mechanism.pure else BUDGET)
     twice = replace(cal, noise_scale=2 * cal.noise_scale)
     event, weaker = (protection.released_event(mechanism, first.setting, each) for each in (cal, twice))  # type: ignore[arg-type]
-    assert weaker == scaled(event, 2.0)
+    assert weaker == scale_noise(event, 2.0)
     assert twice.for_row().noise_scale == 2 * cal.for_row().noise_scale
     assert protection.released_event(mechanism, first.setting, cal.noiseless()) is None  # type: ignore[arg-type]
 

@@ -104,7 +104,7 @@ def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -
     shown = {name.replace("\\", ""): str(status).replace("\\", "") for name, status in found["Status"].items()}
     assert shown["DBDP-ERM, performance improving"].startswith("✗ refuted by audit")
     assert shown["DP-GD"] == "✓ proved"
-    assert set(saved.refuted()) >= {"dbdp-pi"}
+    assert set(saved.refutations()) >= {"dbdp-pi"}
     best = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)).accuracy.mean()
     assert f"{100 * best:.1f}" in found["Accuracy"]["DP-GD"]
     page.selectbox(key="own.metric").set_value("log-loss").run()

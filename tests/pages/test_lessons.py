@@ -186,7 +186,7 @@ def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet
     gone = story.departure(spec, dpviz.run(spec).theta)
     influence = inspected.row_influence(dpviz.RunSpec("teaching", seeds=2))
     assert gone.row_id == inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).row_ids[influence.frame()["rank"].idxmin()]
-    exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).at(gone.row_id)]).norm[0]
+    exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).position(gone.row_id)]).norm[0]
     assert gone.moved == pytest.approx(exact)
     assert_words(
         said, f"Row {gone.row_id} moves the model by **{exact:.3g}**", "400 models this attacker is right", absent=("another",)

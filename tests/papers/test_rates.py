@@ -16,7 +16,7 @@ from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy.accounting import account, tables
 from dpviz.privacy.accounting.account import tightest
-from dpviz.privacy.accounting.events import only_step, scaled
+from dpviz.privacy.accounting.events import scale_noise, single_step
 from dpviz.privacy.budget import Budget, Status
 
 FACTS = rates.Facts(n=45222, d=104, epsilon=0.5, delta=1e-5, L=0.251, mu=1e-3, steps=50)
@@ -92,8 +92,8 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
     cal = mechanism.calibrate(SETTING, budget)
     found = tables.options(released, budget)
     assert min(abs(o.sigma / cal.noise_scale - 1) for o in found if math.isfinite(o.sigma) and o.status is Status.PROVED) < 1e-9
-    assert only_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
-    event = scaled(released, cal.noise_scale)
+    assert single_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
+    event = scale_noise(released, cal.noise_scale)
     assert account.epsilon(event, tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
     assert any(b.value == pytest.approx(cal.sensitivity, rel=1e-9) for b in mechanism.sensitivity_bounds(SETTING))
     if isinstance(mechanism, HasTrace):

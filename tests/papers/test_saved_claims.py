@@ -179,7 +179,7 @@ def found(mechanism: str, epsilon: float = 1.0, delta: float = DELTA, **params: 
 
 @pytest.mark.parametrize("mechanism", REFUTED)
 def test_it_holds_at_the_audited_budget_of_the_audited_form_only(mechanism: str) -> None:
-    kept = saved.refuted()[mechanism]
+    kept = saved.refutations()[mechanism]
     assert kept.budget == Budget(CLAIMED, DELTA)
     assert found(mechanism) == kept
     for epsilon, delta in ((0.1, DELTA), (10.0, DELTA), (1.001, DELTA), (1.0, 1e-6)):
@@ -188,7 +188,7 @@ def test_it_holds_at_the_audited_budget_of_the_audited_form_only(mechanism: str)
 
 
 def test_what_is_proved_or_was_not_refuted_has_none() -> None:
-    refuted = set(saved.refuted())
+    refuted = set(saved.refutations())
     assert refuted == set(REFUTED)
     assert refuted <= {name for claim in list_claims().values() if claim.privacy for name in claim.mechanisms}
     for mechanism in ("dp-gd", "objective-tight", "dbdp"):

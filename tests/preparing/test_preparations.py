@@ -20,7 +20,7 @@ from dpviz.preparing import PREPARATIONS, get_preparation
 from dpviz.preparing.base import Facts
 from dpviz.preparing.scaling import NOISE, ScalingChosen, near_corner
 from dpviz.preparing.standardisation import MOST_NOISE, Standardised, moments
-from dpviz.privacy.accounting.events import only_step
+from dpviz.privacy.accounting.events import single_step
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.budget import Budget
@@ -142,7 +142,7 @@ def test_shares_leave_the_method_the_rest_exactly() -> None:
     assert gaussian_mu(cal.method_budget) ** 2 == pytest.approx(whole**2 - sum(squares), rel=1e-6)
     assert cal.preparation_mu**2 == pytest.approx(sum(squares))
     event = protection.released_event(spec.build(), setting_of(spec), cal)  # type: ignore[arg-type]
-    assert only_step(event).mu == pytest.approx(whole, rel=1e-6)
+    assert single_step(event).mu == pytest.approx(whole, rel=1e-6)
     free = calibration_of(replace(spec, row_scaling="centred", ranges="declared"))
     assert cal.noise_scale > free.noise_scale
 
@@ -245,9 +245,9 @@ def test_a_release_pays_for_its_scaling_with_noise_of_its_own(tmp_path: Path) ->
 
 
 def test_rows_that_all_look_alike_are_said() -> None:
-    assert "99 %" in counts().scaled("centred").alike[0]
-    assert not counts().scaled("unit").alike
-    assert not spread().scaled("centred").alike
+    assert "99 %" in counts().rescale("centred").alike[0]
+    assert not counts().rescale("unit").alike
+    assert not spread().rescale("centred").alike
 
 
 def test_rows_without_ranges_refuse() -> None:

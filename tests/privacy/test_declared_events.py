@@ -20,7 +20,7 @@ from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting import events as ev
 from dpviz.privacy.accounting.account import HOCKEY_STICK, Method, tightest
 from dpviz.privacy.accounting.accountants.zcdp import ZCDP
-from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scaled, steps_of
+from dpviz.privacy.accounting.events import Event, Gaussian, Mixture, Repeated, Sampled, Shuffled, scale_noise, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
 from dpviz.privacy.accounting.mixture import mixture_epsilon
 from dpviz.privacy.accounting.shuffle import central_epsilon, shuffled_gaussian
@@ -57,8 +57,8 @@ def test_the_normal_form_counts_what_is_equal() -> None:
     assert ev.steps_of(ev.Sampled(ROWS, 1.0, "fixed"))[0].sampling == "fixed"
     two = ev.Composed((ROWS, ev.Repeated(ROWS, 2), ev.Sampled(ROWS, 0.1)))
     assert ev.steps_of(two) == (ev.Step(ROWS, count=3), ev.Step(ROWS, 0.1, "poisson"))
-    assert ev.only_step(ev.Repeated(ROWS, 4)).total == pytest.approx(2.0)
-    assert ev.only_step(ev.Repeated(ROWS, 4)).mu == pytest.approx(1.0)
+    assert ev.single_step(ev.Repeated(ROWS, 4)).total == pytest.approx(2.0)
+    assert ev.single_step(ev.Repeated(ROWS, 4)).mu == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +75,9 @@ def test_scaling_the_noise_scales_every_sigma(event: ev.Event) -> None:
     def sigmas(event: ev.Event) -> list[float]:
         return [getattr(step.event, "sigma", None) or step.event.event.sigma for step in ev.steps_of(event)]  # type: ignore[union-attr]
 
-    assert sigmas(ev.scaled(event, 3.0)) == pytest.approx([3 * s for s in sigmas(event)])
-    assert ev.scaled(ev.scaled(event, 4.0), 0.25) == event
-    assert ev.scaled(ev.PureEpsilon(2.0), 4.0) == ev.PureEpsilon(0.5)
+    assert sigmas(ev.scale_noise(event, 3.0)) == pytest.approx([3 * s for s in sigmas(event)])
+    assert ev.scale_noise(ev.scale_noise(event, 4.0), 0.25) == event
+    assert ev.scale_noise(ev.PureEpsilon(2.0), 4.0) == ev.PureEpsilon(0.5)
 
 
 @pytest.mark.parametrize("count", [1, 2, 30])
@@ -92,7 +92,7 @@ def test_pure_releases_compose_exactly(count: int, single: float) -> None:
         epsilon = share * count * single
         delta = math.exp(account.log_delta(event, HOCKEY_STICK, epsilon))
         assert delta == pytest.approx(referee.get_delta_for_epsilon(epsilon), rel=5e-3, abs=1e-9)
-        assert math.exp(account.log_delta(ev.scaled(event, 1.05), HOCKEY_STICK, epsilon)) < delta * 0.99
+        assert math.exp(account.log_delta(ev.scale_noise(event, 1.05), HOCKEY_STICK, epsilon)) < delta * 0.99
     assert account.log_delta(event, HOCKEY_STICK, count * single * (1 + 1e-9)) == -math.inf
     assert account.epsilon(event, HOCKEY_STICK, 1e-9) <= count * single * (1 + 1e-8)
 
@@ -122,8 +122,8 @@ def test_different_kinds_are_added_up_by_rdp() -> None:
     replaced = 3 * rdp.gaussian(2 / 5.0) + 40 * rdp.opposite_rows(0.05, 1 / 2.0)
     assert account.log_delta(event, Method("rdp", REPLACE), 2.0) == pytest.approx(rdp.log_delta(replaced, 2.0), rel=1e-12)
     factor = account.noise_for(event, Method("rdp"), Budget(0.5, 1e-6))
-    assert account.epsilon(ev.scaled(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
-    assert account.epsilon(ev.scaled(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
+    assert account.epsilon(ev.scale_noise(event, factor), Method("rdp"), 1e-6) == pytest.approx(0.5, rel=1e-4)
+    assert account.epsilon(ev.scale_noise(event, 0.95 * factor), Method("rdp"), 1e-6) > 0.5 * 1.01
 
 
 def test_a_mixture_has_the_delta_of_joint_convexity_and_a_floor() -> None:
@@ -131,7 +131,7 @@ def test_a_mixture_has_the_delta_of_joint_convexity_and_a_floor() -> None:
     event = ev.Mixture(sensitivities, weights, sigma)
     parts = [w * math.exp(log_gaussian_delta(0.7, s / sigma)) for s, w in zip(sensitivities, weights, strict=True)]
     assert account.log_delta(event, HOCKEY_STICK, 0.7) == pytest.approx(math.log(sum(parts)), rel=1e-9)
-    assert account.log_delta(ev.scaled(event, 1.05), HOCKEY_STICK, 0.7) < math.log(sum(parts)) - 0.01
+    assert account.log_delta(ev.scale_noise(event, 1.05), HOCKEY_STICK, 0.7) < math.log(sum(parts)) - 0.01
     assert -math.inf < account.log_delta(event, HOCKEY_STICK, 500.0) < math.log(1e-100), "a delta that underflows"
 
 
@@ -155,7 +155,7 @@ def test_an_accountant_of_sampled_batches_alone_refuses_full_ones_in_words() -> 
         label, samplings = "Sampling", ("poisson",)
 
     with pytest.raises(ev.CannotAccount, match="Sampling has no proof for full batches"):
-        Sampling().refuse(ev.only_step(ev.Gaussian(1.0)), Method("rdp", REPLACE))
+        Sampling().refuse(ev.single_step(ev.Gaussian(1.0)), Method("rdp", REPLACE))
 
 
 @pytest.mark.parametrize("relation", list(Neighbouring))
@@ -223,7 +223,7 @@ def test_the_event_costs_no_more_than_is_proved_and_less_noise_is_seen(
     assert reached <= proved.epsilon * (1 + 1e-5)
     # an event that says too little would make whatever is composed of it look too cheap; a mixture is over all positions
     assert LOOSE & set(params.values()) or reached > (0.9 if isinstance(event, Mixture) else 0.999) * proved.epsilon
-    weaker = account.epsilon(scaled(event, 0.95), method, 1e-12 if pure else proved.delta)
+    weaker = account.epsilon(scale_noise(event, 0.95), method, 1e-12 if pure else proved.delta)
     # a mixture or a published calibration may hold more noise than is needed, but never none that could be taken away
     assert weaker > reached * 1.01 or (isinstance(event, Shuffled | Mixture) and weaker > reached)
 
@@ -271,7 +271,7 @@ def test_every_number_at_another_value_costs_what_is_proved(name: str, model: st
         method, delta = accountant(event, calibration.neighbouring), proved.delta or 1e-12
         assert account.epsilon(event, method, delta) <= proved.epsilon * (1 + 1e-5)
         if not isinstance(event, Mixture):
-            assert account.epsilon(scaled(event, 0.95), method, delta) > 1.01 * proved.epsilon
+            assert account.epsilon(scale_noise(event, 0.95), method, delta) > 1.01 * proved.epsilon
         steps, values = steps_of(event), cls.defaults() | params
         if "clip_norm" in values and isinstance(steps[0].event, Gaussian):
             # one row of what is trained: the clip norm, or the model's own bound, over n q

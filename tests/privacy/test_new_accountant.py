@@ -14,7 +14,7 @@ from support import assert_refused, mostly_long, noisy_sums
 from dpviz.privacy.accounting import account, accountants, curves, events, tables
 from dpviz.privacy.accounting.account import Method, describe, log_delta, tightest
 from dpviz.privacy.accounting.accountants import base
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, scaled
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, scale_noise
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
 
@@ -39,7 +39,7 @@ def test_one_gaussian_is_exact_everywhere() -> None:
     assert accuracy < attack_accuracy(BUDGET)
     assert (alarms[0], detections[0]) == pytest.approx((0.0, 0.0), abs=1e-12)
     assert tables.delta_at(ONE, 1.0) == pytest.approx(1e-5, rel=1e-6)
-    assert tables.delta_at(scaled(ONE, 0.95), 1.0) > 1.2e-5, "5 % less noise is seen"
+    assert tables.delta_at(scale_noise(ONE, 0.95), 1.0) > 1.2e-5, "5 % less noise is seen"
 
 
 @pytest.mark.parametrize("released", [WITH_NOISE, SAMPLED, Mixture((0.01, 0.02), (0.7, 0.3), 0.03)])

@@ -215,7 +215,7 @@ def test_what_no_proof_covers_is_refused(event: ev.Event, method: Method) -> Non
     [
         ("shuffled", lambda: account.log_delta(noisy_sums(1.0, 1.0, 10, "fixed"), Method("pld", REPLACE), 1.0)),
         ("contribution", lambda: account.log_delta(ev.Gaussian(1.0), Method("gaussian", ADD), 1.0)),
-        ("different kinds", lambda: ev.only_step(KINDS)),
+        ("different kinds", lambda: ev.single_step(KINDS)),
         ("Rényi", lambda: curves.renyi(PURE)),
         ("rdp", lambda: account.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))),
         ("no Rényi curve", lambda: replace_one_curve(ev.Sampled(ROWS, 0.1, "fixed"))),

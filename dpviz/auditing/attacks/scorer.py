@@ -46,9 +46,9 @@ class MembershipRisk:
         Raises:
             InvalidInput: there are too few rows, or the estimator has no `predict_proba`.
         """
-        return -self.judged(estimator, X, y).detections_at(self.at_fpr).value
+        return -self.judge(estimator, X, y).detections_at(self.at_fpr).value
 
-    def judged(self, estimator: Any, X: Any, y: Any) -> Judged:
+    def judge(self, estimator: Any, X: Any, y: Any) -> Judged:
         """The attack's scores beside the truth: its ROC curve, AUC and limits."""
         if not hasattr(estimator, "predict_proba"):
             raise InvalidInput("estimator", f"{type(estimator).__name__} has no predict_proba", "Use one that has.")

@@ -59,7 +59,7 @@ class Subject:
 
 def compare_choice(spec: RunSpec) -> Field[str]:
     """The method whose releases are accounted for: the run's, or another one by choice."""
-    others = (name for name in noise_comparison.with_releases(spec) if name != spec.mechanism)
+    others = (name for name in noise_comparison.accountable_methods(spec) if name != spec.mechanism)
     options = {name: list_mechanisms()[name].label for name in (spec.mechanism, *others)}
     return fields.choice("compare", "Method", options, spec.mechanism, few=0)
 
@@ -67,11 +67,11 @@ def compare_choice(spec: RunSpec) -> Field[str]:
 def subject_of(spec: RunSpec, choice: Field[str]) -> Subject:
     """The run that is accounted for, by the control."""
     name = choice.draw()
-    run = noise_comparison.with_method(spec, name)
+    run = noise_comparison.change_method(spec, name)
     if run is not spec:
         mine = list_mechanisms()[spec.mechanism].label
         panels.note(f"You asked for this method, at its defaults; the sidebar’s is {mine}.")
-    subject = noise_comparison.accounted(run)
+    subject = noise_comparison.accounted_release(run)
     if subject is None:
         cal = calibration_of(run)
         return Subject(run, run.build(), cal, cal, None)
@@ -205,8 +205,8 @@ def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
         )
         repeat.python_of(
             spec,
-            "found = accounted(spec)\ntables.options(found.released, found.compared.budget)",
-            "from dpviz.experiments.studies.noise_comparison import accounted",
+            "found = accounted_release(spec)\ntables.options(found.released, found.compared.budget)",
+            "from dpviz.experiments.studies.noise_comparison import accounted_release",
             "from dpviz.privacy.accounting import tables",
         )
         repeat.shell(f"{shell_call(spec, 'calibrate')} --accountants")

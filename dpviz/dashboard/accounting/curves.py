@@ -16,7 +16,7 @@ from dpviz.figures.style import Look, Theme, sibling
 from dpviz.mechanisms import Calibration
 from dpviz.mechanisms.attack import Attack
 from dpviz.privacy.accounting import tables
-from dpviz.privacy.accounting.events import Event, only_step
+from dpviz.privacy.accounting.events import Event, single_step
 from dpviz.privacy.budget import Neighbouring
 from dpviz.reporting import Chart, pictures, words
 
@@ -54,8 +54,8 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
         )
         repeat.python_of(
             spec,
-            "found = accounted(spec)\ntables.renyi_curve(found.released, found.compared.budget.delta).table",
-            "from dpviz.experiments.studies.noise_comparison import accounted",
+            "found = accounted_release(spec)\ntables.renyi_curve(found.released, found.compared.budget.delta).table",
+            "from dpviz.experiments.studies.noise_comparison import accounted_release",
             "from dpviz.privacy.accounting import tables",
         )
 
@@ -87,7 +87,7 @@ def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Eve
 
 def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     """epsilon over the number of steps with subsampling."""
-    columns, rate = st.columns(3), only_step(released).rate
+    columns, rate = st.columns(3), single_step(released).rate
     with columns[0]:
         relation = Neighbouring(COMPOSE.draw())
     with columns[1]:

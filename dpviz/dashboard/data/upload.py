@@ -24,7 +24,7 @@ from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.decode import ENCODINGS
 from dpviz.datasets.table.delimiters import DELIMITERS
 from dpviz.datasets.table.formats import SUFFIXES
-from dpviz.datasets.table.gaps import doubtful_words, with_gaps
+from dpviz.datasets.table.gaps import doubtful_words, mark_all_gaps
 from dpviz.datasets.table.names import SECOND
 from dpviz.datasets.table.prepare import look, rows_left
 from dpviz.datasets.table.spec import TableSpec
@@ -146,7 +146,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
             st.button("Take another file", on_click=_forget_table, key="dpviz.another")
             return
         gaps_said = _gap_words(table.frame, target)
-        frame = _once(_MARKED, table, gaps_said, lambda: with_gaps(table.frame, gaps_said, []))
+        frame = _once(_MARKED, table, gaps_said, lambda: mark_all_gaps(table.frame, gaps_said, []))
         positive, above = _positive(frame[target])
         st.subheader("2. Whose rows", anchor=False)
         panels.text(_balance(frame[target], positive, above))

@@ -76,7 +76,7 @@ def outcome() -> Outcome | None:
 
 def same_rows(a: RunSpec, b: RunSpec) -> bool:
     """True where two runs are trained on the same rows, so that their values can be compared."""
-    return a.only(Changes.DATA) == b.only(Changes.DATA)
+    return a.restrict(Changes.DATA) == b.restrict(Changes.DATA)
 
 
 def other_run(spec: RunSpec) -> RunSpec | None:

@@ -165,7 +165,7 @@ def publish(spec: RunSpec) -> None:
     def work(monitor: Monitor) -> tuple[bytes, Calibration]:
         # the seed of the address belongs to the explorer
         made = release(replace(spec, seed=RunSpec.seed), monitor=monitor, call="the app", **how)
-        return made.packed(), made.calibration
+        return made.to_zip(), made.calibration
 
     made, fresh = tasks.observe("release", "Training a model to publish", work, of=spec, given=press)
     if fresh:

@@ -179,7 +179,7 @@ def training(outcome: Outcome, theme: Theme) -> None:
     drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
     iterates = np.stack([drawn.scores(theta) for theta in path.theta])
     measure = outcome.cost.metric
-    means = path.measured(measure.id).mean(axis=1)
+    means = path.measure(measure.id).mean(axis=1)
     names = [f"step {k} of {path.total}: {words.metric_value(measure, a)}" for k, a in zip(path.steps, means, strict=True)]
     figure = plane.training(pictures.plane(outcome, theme), drawn.axes, iterates, names, theme)
     start, middle, end = (words.metric_value(measure, float(means[k])) for k in (0, len(means) // 2, -1))

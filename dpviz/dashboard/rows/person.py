@@ -194,7 +194,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
         (f"Newton step{rough}", [words.three(influence.newton_norm[i]) for i in people]),
         ("Influence function", [words.three(influence.norm[i]) for i in people]),
         ("Leverage", [words.percent(influence.leverage[i]) for i in people]),
-        ("Without it, mean training loss", [f"{influence.on_training_loss[i]:+.2g}".replace("-", "−") for i in people]),
+        ("Without it, mean training loss", [f"{influence.training_loss_change[i]:+.2g}".replace("-", "−") for i in people]),
     ]
 
     def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
@@ -206,7 +206,7 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
     if truth is None:
         return lines
     rows = influence.problem.rows.take(np.asarray(people))
-    own = truth.on_scores(rows)  # (rows, models)
+    own = truth.score_change(rows)  # (rows, models)
     margins = run.instances["margin_non_private"].to_numpy()[people]
     if influence.problem.model.convex:
         error = [f" (error at most {words.three(max(c, 1e-15))})" for c in truth.certificate]

@@ -204,7 +204,7 @@ class Choices:
         """
         knobs = {**self.knobs, spec.mechanism: dict(spec.params)}
         epsilons = sorted({*self.epsilons, spec.epsilon})
-        return SweepSpec.around(spec, {m: knobs.get(m, {}) for m in self.methods}, epsilons, self.levels)
+        return SweepSpec.from_run(spec, {m: knobs.get(m, {}) for m in self.methods}, epsilons, self.levels)
 
     @property
     def levels(self) -> tuple[str, ...]:

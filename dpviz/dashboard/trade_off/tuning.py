@@ -157,7 +157,7 @@ def _present(spec: RunSpec, grid: tuning.Grid) -> tuple[int, int] | None:
 
 def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     """Puts two settings into the sidebar; runs as a callback, before any control is drawn."""
-    for name, value in grid.at(i, j).items():
+    for name, value in grid.settings_at(i, j).items():
         knob = tuning.declared_knobs(spec)[name]
         st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
         st.session_state["mechanism"] = spec.mechanism  # it may have been automatic
@@ -206,7 +206,9 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
 
 
 def _table(grid: tuning.Grid, tables: dict[int, pd.DataFrame]) -> pd.DataFrame:
-    parts_ = [tables[k].assign(**grid.at(i, j)) for k, (i, j, _) in enumerate(grid.cells) if k in tables and len(tables[k])]
+    parts_ = [
+        tables[k].assign(**grid.settings_at(i, j)) for k, (i, j, _) in enumerate(grid.cells) if k in tables and len(tables[k])
+    ]
     return pd.concat(parts_, ignore_index=True) if parts_ else pd.DataFrame()
 
 

@@ -79,7 +79,7 @@ def load(name: str, intercept: bool) -> Dataset:
         InvalidInput: the file is gone, changes while it is read, or is no table that can be used.
     """
     entry = _entry(name)
-    limits = Limits.from_environment().for_own_files()
+    limits = Limits.from_environment().widen()
     options = sidecar_of(entry.sidecar)
     how = reading(options)
     table = _tables.compute(

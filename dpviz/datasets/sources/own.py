@@ -34,7 +34,7 @@ from dpviz.datasets.table.cell_text import is_declared
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
-from dpviz.datasets.table.gaps import with_gaps
+from dpviz.datasets.table.gaps import mark_all_gaps
 from dpviz.datasets.table.names import check_names, unused_name
 from dpviz.datasets.table.prepare import label_of, prepare
 from dpviz.datasets.table.spec import COMPLETE_ROWS, TableSpec, last_column, settle_settings
@@ -189,7 +189,7 @@ def rows(name: str) -> int | None:
     content = get(name)
     if content.spec.person:
         return None
-    return None if with_gaps(content.frame, content.spec, []).isna().to_numpy().any() else len(content.frame)
+    return None if mark_all_gaps(content.frame, content.spec, []).isna().to_numpy().any() else len(content.frame)
 
 
 def from_values(
@@ -234,7 +234,7 @@ def _read(
     path: Path | None, content: bytes | None, given: Mapping[str, Any] | None, verbatim: Sequence[str] | None = None
 ) -> tuple[Table, dict[str, Any], Path | None]:
     """(table, what the file beside it says about its columns, that file); what is `given` of its text wins over that file."""
-    limits = Limits.from_environment().for_own_files()
+    limits = Limits.from_environment().widen()
     beside: dict[str, Any] = {}
     sidecar: Path | None = None
     if content is None:

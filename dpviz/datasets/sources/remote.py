@@ -100,7 +100,7 @@ def _sets() -> dict[str, Remote]:
 REMOTE = _sets()
 
 
-def downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> bool:
+def is_downloaded(name: str, listing: Mapping[str, folder.Entry] | None = None) -> bool:
     """True where a set is on this machine, as a download or as its published files in the data folder.
 
     Args:
@@ -121,7 +121,7 @@ def source_of(name: str) -> str:
 def names() -> tuple[str, ...]:
     """Sets that are on this machine."""
     listing = folder.listing()
-    return tuple(name for name in REMOTE if downloaded(name, listing))
+    return tuple(name for name in REMOTE if is_downloaded(name, listing))
 
 
 def require(name: str) -> None:
@@ -129,7 +129,7 @@ def require(name: str) -> None:
     Raises:
         InvalidInput: the set is not on this machine.
     """
-    if not downloaded(name):
+    if not is_downloaded(name):
         remote = REMOTE[name]
         files = originals.ORIGINALS[remote.file].files if remote.file in originals.ORIGINALS else ()
         own = f"; or put {' and '.join(files)} into the data folder" if files else ""

@@ -14,7 +14,7 @@ from dpviz.common import norms
 from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_range, number, show
 from dpviz.datasets.table.cell_text import MISSING
 from dpviz.datasets.table.columns import word
-from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centred, row_factors
+from dpviz.datasets.table.encoding import CENTRED, SCALINGS, centre_numbers, row_factors
 from dpviz.datasets.table.gaps import mark_gaps
 from dpviz.datasets.table.lost import Lost
 
@@ -63,7 +63,7 @@ class Encoder:
     scaling: str = "unit"
     largest: float = 1.0
 
-    def scaled(self, scaling: str, largest: float) -> Self:
+    def rescale(self, scaling: str, largest: float) -> Self:
         """The same columns with another scaling of the rows."""
         return replace(self, scaling=scaling, largest=largest if scaling == "largest" else 1.0)
 
@@ -136,7 +136,7 @@ class Encoder:
         """(n, d) features in the unit ball of columns in narrow form, without gaps."""
         x = self._features(values)
         if self.scaling == CENTRED:
-            return norms.scale_into_ball(centred(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
+            return norms.scale_into_ball(centre_numbers(x, self.numbers) * (2.0 / np.sqrt(len(self.columns))))
         if self.scaling == "largest":
             return norms.scale_into_ball(x, self.largest)
         if self.scaling == "clip":

@@ -42,13 +42,13 @@ def row_factors(norms: NDArray[np.float64], scaling: str, columns: int) -> NDArr
     return np.full(len(norms), 1.0 / safe.max(initial=1e-300))
 
 
-def centred(x: NDArray[np.float64], numbers: NDArray[np.bool_]) -> NDArray[np.float64]:
+def centre_numbers(x: NDArray[np.float64], numbers: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(n, d) rows with their numbers moved from [0, 1] to [-1, 1]; one-hot columns stay.
 
     Args:
         numbers: (d,) which columns are numbers with a range.
 
-    >>> centred(np.array([[0.25, 1.0]]), np.array([True, False])).tolist()
+    >>> centre_numbers(np.array([[0.25, 1.0]]), np.array([True, False])).tolist()
     [[-0.5, 1.0]]
     """
     return np.where(numbers, 2.0 * x - 1.0, x)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d_][^\d<>=+]*")
 
 
-def with_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.DataFrame:
+def mark_all_gaps(frame: pd.DataFrame, spec: TableSpec, notes: list[str]) -> pd.DataFrame:
     """The table with NaN for every gap; a column that holds only numbers beside its gaps holds numbers.
 
     Words that a person named (`TableSpec.missing`, `missing_in`) are gaps, and no others. Where none are named:

@@ -15,7 +15,7 @@ from dpviz.datasets.table.cell_text import is_number
 from dpviz.datasets.table.columns import HEX, NUMBER_TEXT, SAME, first_names, odd_texts, positives, word
 from dpviz.datasets.table.encoder import CATEGORIES, NUMBER, Column, Encoder
 from dpviz.datasets.table.features import features_of
-from dpviz.datasets.table.gaps import with_gaps
+from dpviz.datasets.table.gaps import mark_all_gaps
 from dpviz.datasets.table.lost import Lost
 from dpviz.datasets.table.names import unused_name
 from dpviz.datasets.table.proposals import round_range
@@ -54,7 +54,7 @@ def prepare(
     """
     target = check_choice("target", spec.target, [str(c) for c in frame.columns])
     messages = list[str](notes)
-    frame = with_gaps(frame, spec, messages)
+    frame = mark_all_gaps(frame, spec, messages)
     features, left_out = features_of(frame, spec, every_column)
     lost = list[Lost](_columns_lost(frame, spec, left_out))
     used, kept = _without_gaps(frame[[*features, target]], target, spec, messages, lost)
@@ -125,7 +125,7 @@ def look(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], tuple[str, ..
         InvalidInput: as `prepare`, for the label, the columns and the gaps.
     """
     notes: list[str] = []
-    frame = with_gaps(frame, spec, notes)
+    frame = mark_all_gaps(frame, spec, notes)
     features, _ = features_of(frame, spec, False)
     used, kept = _without_gaps(frame[[*features, spec.target]], spec.target, spec, [], [])
     y, names = positives(used[spec.target], spec.target, spec.positive, spec.above, [])

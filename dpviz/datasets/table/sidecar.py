@@ -13,7 +13,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.table.delimiters import DELIMITERS, join_words
 from dpviz.datasets.table.encoder import NUMBER
-from dpviz.datasets.table.gaps import decisions, with_gaps
+from dpviz.datasets.table.gaps import decisions, mark_all_gaps
 from dpviz.datasets.table.proposals import round_range
 from dpviz.datasets.table.spec import TableSpec
 
@@ -37,7 +37,7 @@ def decide_spec(frame: pd.DataFrame, spec: TableSpec, dataset: Dataset) -> Table
     """
     assert dataset.encoder is not None
     assert dataset.label is not None
-    marked = with_gaps(frame, spec, [])
+    marked = mark_all_gaps(frame, spec, [])
     ranges, categories = {}, {}
     for column in dataset.encoder.columns:
         if column.kind == NUMBER:

@@ -82,7 +82,7 @@ class ResolvedRun:
         facts = self.n_train, dataset.d, self.budget, dataset.person_rows, dataset.preparations
         return automatic_lam(built, self.spec.model, *facts)
 
-    def at(self, epsilon: float) -> ResolvedRun:
+    def change_epsilon(self, epsilon: float) -> ResolvedRun:
         """This run at another value of epsilon, which changes its budget alone, and an automatic mechanism."""
         if self.why:
             return resolve(replace(self.request, epsilon=epsilon))
@@ -109,7 +109,7 @@ class ResolvedRun:
 
     def fit_key(self) -> str:
         """Key of what depends on the rows and the non-private model alone; see the function `fit_key`."""
-        fit, dataset = replace(self.spec.only(Changes.DATA, Changes.FIT), lam=self.lam), dataset_of(self.spec)
+        fit, dataset = replace(self.spec.restrict(Changes.DATA, Changes.FIT), lam=self.lam), dataset_of(self.spec)
         if not fit.prepared and fit.row_scaling == AUTOMATIC:  # the choice is the same at every epsilon at which it is made
             fit = replace(fit, row_scaling=dataset.scaling)
         return ResolvedRun(fit, self.n_train, row_budget(fit.epsilon, fit.delta, self.n_train)).key() + str(dataset.preparations)
@@ -181,11 +181,11 @@ def dataset_of(spec: RunSpec) -> Dataset:
             source = random.Random(f"{each.id} {spec.seed}") if fresh is None else random.SystemRandom()
             made = each.prepare(made, train, total, source)
         if spec.ranges == PRIVATE and {each.id for each in preparations} == {"ranges"}:
-            made = made.scaled(made.automatic_scaling if spec.row_scaling in (AUTOMATIC, STANDARDISED) else spec.row_scaling)
+            made = made.rescale(made.automatic_scaling if spec.row_scaling in (AUTOMATIC, STANDARDISED) else spec.row_scaling)
         return replace(made, remarks=(*made.remarks, *refused)) if refused else made
 
     names = [each.id for each in preparations]
-    key = dataset.sha256, dataset.numbers_sha256, spec.only(Changes.DATA), spec.seed, tuple(names), fresh
+    key = dataset.sha256, dataset.numbers_sha256, spec.restrict(Changes.DATA), spec.seed, tuple(names), fresh
     return _kept.compute(key, make, owner=dataset.name)
 
 

@@ -185,7 +185,7 @@ def run_epsilons(
         monitor: receives progress; raises to cancel.
     """
     found = resolve(spec)
-    runs = [found.at(epsilon) for epsilon in epsilons]
+    runs = [found.change_epsilon(epsilon) for epsilon in epsilons]
     setups = [setup_for(r.spec) for r in runs]
     groups: dict[tuple[str, float, int], list[int]] = {}
     for e, (r, setup) in enumerate(zip(runs, setups, strict=True)):
@@ -211,7 +211,7 @@ def _run_together(
     """Runs that differ in their budgets alone."""
     spec = runs[0].spec
     shared, problems, mechanism = setups[0], [setup.problem for setup in setups], spec.build()
-    calibrations = [calibrated(mechanism, problem.setting, r.budget) for problem, r in zip(problems, runs, strict=True)]
+    calibrations = [cached_calibration(mechanism, problem.setting, r.budget) for problem, r in zip(problems, runs, strict=True)]
     chosen = range(spec.seeds) if replicas is None else replicas
     streams = spawn(spec.seed, spec.seeds)[chosen.start : chosen.stop]
     noiseless = [calibration.noiseless() for calibration in calibrations] if noiseless_runs else []
@@ -244,7 +244,7 @@ def _run_together(
 
 
 @lru_cache(maxsize=512)
-def calibrated(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
+def cached_calibration(mechanism: Mechanism, setting: Setting, budget: Budget) -> Calibration:
     """`Mechanism.calibrate`, kept: cells of one sweep ask for the same budgets for other seeds."""
     return protection.calibrate(mechanism, setting, budget)
 

@@ -120,7 +120,7 @@ class RunSpec(RunSettings):
         """All fields as plain values; `RunSpec(**spec.to_dict()) == spec`."""
         return {name: getattr(self, name) for name in SETTINGS} | {"params": dict(self.params)}
 
-    def only(self, *changes: Changes) -> RunSpec:
+    def restrict(self, *changes: Changes) -> RunSpec:
         """The run in what changes these parts, all else at its defaults: what depends on nothing else is kept under its key.
 
         Where rows are prepared, the data depends on what pays for that and on its noise.

@@ -33,7 +33,7 @@ class Trajectory:
     total: int
     theta: Floats
 
-    def measured(self, metric: str) -> Floats:
+    def measure(self, metric: str) -> Floats:
         """(K, S) values of a metric (an id of `get_metric`) on the test rows; NaN where it has none."""
         shared, (k, s, m) = setup_for(self.spec), self.theta.shape
         table = measure_models(shared.problem.model, self.theta.reshape(k * s, m), shared.test, None, [metric])

@@ -99,7 +99,7 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
         InvalidInput: the accuracy is not reached on the grid.
     """
     grid = curves.grid(low, high, 7)
-    table = run_sweep(SweepSpec.around(spec, {spec.mechanism: dict(spec.params)}, grid))
+    table = run_sweep(SweepSpec.from_run(spec, {spec.mechanism: dict(spec.params)}, grid))
     band = curves.summarise(table, band="mean")
 
     def needed(column: str) -> float | None:

@@ -14,7 +14,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, part
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.groups import Grouping, by_group, group
+from dpviz.experiments.studies.groups import Grouping, group, measure_groups
 from dpviz.experiments.studies.inspected import inspect, row_influence
 
 #: reasons why a group may lose more than another one
@@ -125,4 +125,4 @@ def _right(setup: Setup, theta: Floats, index: NDArray[np.intp], count: int) -> 
     """(S, G) shares of each group's training rows that each seed's model predicts right."""
     rows, size = setup.problem.rows, max(1, _SCORES // len(index))
     scores = (setup.problem.model.scores(theta[first : first + size], rows).T for first in range(0, len(theta), size))
-    return np.concatenate([by_group(some, rows.y, index, count)["accuracy"] for some in scores])
+    return np.concatenate([measure_groups(some, rows.y, index, count)["accuracy"] for some in scores])

@@ -105,7 +105,7 @@ def plane_of(spec: RunSpec, models: int, parameters: int) -> Plane:
     """
     setup = setup_for(spec)
     dataset = setup.dataset
-    view = _views.compute(fit_key(spec.only(Changes.DATA)), lambda _: _view(dataset, setup.split.train), owner=spec.dataset)
+    view = _views.compute(fit_key(spec.restrict(Changes.DATA)), lambda _: _view(dataset, setup.split.train), owner=spec.dataset)
     # lines of linear models are exact on any grid, so its corners are enough
     straight = not view.exact or parameters == len(dataset.feature_names)
     count = 2 if straight else max(43, min(161, int((_MOST / max(models, 1)) ** 0.5)))

@@ -157,7 +157,7 @@ def _occupied(grouping: Grouping, names: Sequence[str], index: NDArray[np.intp],
     return Groups(grouping, tuple(names[k] for k in there), compact.astype(np.intp), cuts)
 
 
-def by_group(scores: Floats, y: Floats, index: NDArray[np.intp], count: int) -> dict[str, Floats]:
+def measure_groups(scores: Floats, y: Floats, index: NDArray[np.intp], count: int) -> dict[str, Floats]:
     """Each of `MEASURES` but "mean_score"'s words: (R, G) values of R replicas on n rows; NaN where a group has no such row.
 
     Args:
@@ -274,7 +274,7 @@ def _scores(setup: Setup, theta: Floats, labels: Floats | None) -> Floats:
 def _tidy(setup: Setup, groups: Groups, scores: Floats, scored: bool) -> pd.DataFrame:
     """(R x G rows) seed, group and measures; no mean score where there is only a label."""
     index, count = groups.index[setup.split.test], len(groups.names)
-    values = by_group(scores, setup.test.y, index, count)
+    values = measure_groups(scores, setup.test.y, index, count)
     table = pd.DataFrame({name: v.ravel() for name, v in values.items()})
     table.insert(0, "group", np.tile(np.asarray(groups.names, object), len(scores)))
     table.insert(0, "seed", np.repeat(np.arange(len(scores)), count))

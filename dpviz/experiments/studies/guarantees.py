@@ -54,7 +54,7 @@ def guarantees(spec: RunSpec, attacker: Attacker | None = None, monitor: Monitor
             setting = replace(shared, lam=asked.lam)  # each method has its own regularisation
             if attacker is not None:  # that of the epsilon asked for, where the rule would give another one at the epsilon found
                 found = epsilon_for(attacker, own.build(), setting, asked.budget.delta)
-                own, asked = replace(own, epsilon=found, lam=setting.lam), asked.at(found)
+                own, asked = replace(own, epsilon=found, lam=setting.lam), asked.change_epsilon(found)
             rows.append(Guaranteed(own, protection.calibrate(own.build(), setting, asked.budget)))
         except InvalidInput as problem:
             rows.append(Guaranteed(own, None, f"{problem.cause}. {problem.fix}"))

@@ -82,7 +82,7 @@ class Inspected(Result):
         """Root mean square distance of the released parameters from their mean; NaN for one seed."""
         return noise_size(self.theta)
 
-    def at(self, row_id: int) -> int:
+    def position(self, row_id: int) -> int:
         """Position of a training row's id."""
         return int(np.searchsorted(self.row_ids, row_id))
 
@@ -266,7 +266,7 @@ def plane(spec: RunSpec) -> Plane:
         setup = setup_for(spec)
         return principal_plane(setup.dataset.X[setup.split.train])
 
-    return _planes.compute(fit_key(spec.only(Changes.DATA)), make, owner=spec.dataset)
+    return _planes.compute(fit_key(spec.restrict(Changes.DATA)), make, owner=spec.dataset)
 
 
 def noising_rows(spec: RunSpec, share: float) -> list[RunSpec]:

@@ -39,12 +39,12 @@ class Accounted:
     compared: Calibration
 
 
-def with_method(spec: RunSpec, name: str) -> RunSpec:
+def change_method(spec: RunSpec, name: str) -> RunSpec:
     """The run itself, or another method's with its default hyperparameters and, where λ is automatic, its own λ."""
     return spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
 
 
-def accounted(spec: RunSpec) -> Accounted | None:
+def accounted_release(spec: RunSpec) -> Accounted | None:
     """A run's Gaussian release and its calibration; None where no Gaussian release has a bound.
 
     Raises:
@@ -61,14 +61,14 @@ def accounted(spec: RunSpec) -> Accounted | None:
     return None if released is None else Accounted(mechanism, released, calibration, compared)
 
 
-def with_releases(spec: RunSpec) -> tuple[str, ...]:
+def accountable_methods(spec: RunSpec) -> tuple[str, ...]:
     """Ids of the mechanisms whose releases on this run's data can be accounted for."""
     setting, names = replace(setting_of(spec), preparations=()), []
     for name, cls in list_mechanisms().items():
         if cls.refusal(setting) is not None:
             continue
         try:
-            mechanism = with_method(spec, name).build()
+            mechanism = change_method(spec, name).build()
             if isinstance(mechanism, ReleasesGaussians) and protection.releases(mechanism, setting) is not None:
                 names.append(name)
         except InvalidInput:  # its knobs, at their defaults, do not fit these rows

@@ -86,10 +86,10 @@ def summarise(table: pd.DataFrame, quantity: str = "accuracy", band: str = "draw
     made = pd.DataFrame(rows)
     if made.empty:
         return made
-    return by_mechanism(made, table["mechanism"].unique(), "epsilon")
+    return sort_by_mechanism(made, table["mechanism"].unique(), "epsilon")
 
 
-def by_mechanism(table: pd.DataFrame, mechanisms: Iterable[str], *columns: str) -> pd.DataFrame:
+def sort_by_mechanism(table: pd.DataFrame, mechanisms: Iterable[str], *columns: str) -> pd.DataFrame:
     """Rows by mechanism, in the order that is given, and then by rising columns."""
     rank = table["mechanism"].map({name: k for k, name in enumerate(mechanisms)})
     return table.iloc[np.lexsort([*(table[name] for name in reversed(columns)), rank])].reset_index(drop=True)

@@ -55,7 +55,7 @@ class Grid:
         matches = [tables[k] for k, (a, b, _) in enumerate(self.cells) if (a, b) == (i, j) and len(tables.get(k, ()))]
         return matches[0][quantity].to_numpy(float) if matches else np.empty(0)
 
-    def at(self, i: int, j: int) -> dict[str, Any]:
+    def settings_at(self, i: int, j: int) -> dict[str, Any]:
         """The two settings of a place in the grid."""
         return {self.names[0]: self.values[0][i], self.names[1]: self.values[1][j]}
 

@@ -18,7 +18,7 @@ from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared_fields
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
-from dpviz.experiments.sweeps.curves import by_mechanism
+from dpviz.experiments.sweeps.curves import sort_by_mechanism
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -70,7 +70,7 @@ class SweepSpec(RunSettings):
         object.__setattr__(self, "metrics", levels_of(self.metrics))
 
     @classmethod
-    def around(
+    def from_run(
         cls, spec: RunSpec, mechanisms: Mapping[str, Mapping[str, Any]], epsilons: Sequence[float], metrics: Sequence[str] = ()
     ) -> SweepSpec:
         """A run's data, model, split and seeds with other mechanisms and budgets."""
@@ -165,7 +165,7 @@ def run_sweep(spec: SweepSpec, *, store: CellStore | None = None, n_jobs: int = 
 
 def sort_rows(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
     """Rows by mechanism (as in the spec), epsilon and seed; closed forms averaged over the seeds."""
-    table = by_mechanism(table, spec.mechanisms, "epsilon", "seed")
+    table = sort_by_mechanism(table, spec.mechanisms, "epsilon", "seed")
     exact = ["expected_accuracy", "expected_balanced_accuracy"]
     table[exact] = table.groupby(["mechanism", "epsilon"])[exact].transform("mean")
     return table

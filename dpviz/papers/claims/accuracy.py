@@ -71,11 +71,11 @@ def start_knobs(mechanism: str, start: str) -> dict[str, Any]:
     return cls.starting(start != STARTS[0]) if issubclass(cls, ChoosesStart) else {}
 
 
-def by_start(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
+def combine_starts(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
     """The joint finding of two starts: where only the published one reaches it, that start is the condition."""
     because = f"Started at the non-private model: {published.because} Started at {elsewhere}: {alone.because}"
     if published.outcome is Outcome.HOLDS and alone.outcome is not Outcome.HOLDS:
-        published = published.only_if(STARTED)
+        published = published.add_condition(STARTED)
         because += " No ε covers what that start has seen."
     return replace(published, because=because)
 
@@ -119,7 +119,7 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
                 ]
             tables.append(accuracy_lines(name, sides | {list_mechanisms()[other].label: (other, theirs)}))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
-        verdict = by_start(published, alone, nowhere)
+        verdict = combine_starts(published, alone, nowhere)
         return replace(
             verdict,
             because=f"{verdict.because} {why}".rstrip(),
@@ -159,7 +159,7 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
         limit = 100 * ALMOST_ZERO
         return replace(
-            by_start(published, alone, "zero"),
+            combine_starts(published, alone, "zero"),
             rule=f"{check.rule} {TUNED} The least gap of the model that they give counts.",
             numbers=tuple(numbers),
             table=pd.concat(tables),

@@ -9,7 +9,7 @@ import pandas as pd
 from dpviz.common.arrays import Floats
 from dpviz.common.random import spawn
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.studies.groups import SMALL, Grouping, by_group, columns, group
+from dpviz.experiments.studies.groups import SMALL, Grouping, columns, group, measure_groups
 from dpviz.mechanisms import Training, protection
 from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
@@ -61,8 +61,8 @@ def pairs(context: Context, dataset: str, budgets: Sequence[float], seeds: int) 
         if number or len(large_enough) < 2:
             continue
         ends = [large_enough[sizes[large_enough].argmin()], large_enough[sizes[large_enough].argmax()]]
-        before = by_group(best, test.y, index, count)["accuracy"][0, ends]
-        after = by_group(private, test.y, index, count)["accuracy"][:, ends].reshape(len(budgets), seeds, 2)
+        before = measure_groups(best, test.y, index, count)["accuracy"][0, ends]
+        after = measure_groups(private, test.y, index, count)["accuracy"][:, ends].reshape(len(budgets), seeds, 2)
         made.append(
             Pair(
                 column,

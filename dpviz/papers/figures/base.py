@@ -42,7 +42,7 @@ class Statement:
         if self.starts not in methods:
             return verdict
         built = get_mechanism(self.starts).from_params(dict(methods[self.starts]))
-        return verdict.only_if(STARTED) if isinstance(built, ChoosesStart) and not built.public_start else verdict
+        return verdict.add_condition(STARTED) if isinstance(built, ChoosesStart) and not built.public_start else verdict
 
 
 @dataclass(frozen=True)

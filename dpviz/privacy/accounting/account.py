@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 from dpviz.common.validate import check_range, positive
 from dpviz.privacy.accounting.accountants.base import Method, get_accountant, list_accountants
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scaled, steps_of
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, PureEpsilon, Step, scale_noise, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.search import smallest
@@ -132,7 +132,7 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     target = math.log(budget.delta)
 
     def excess(factor: float, directions: tuple[str, ...] = ("remove",)) -> float:
-        return log_delta(scaled(event, factor), method, budget.epsilon, target - _DEPTH, directions) - target
+        return log_delta(scale_noise(event, factor), method, budget.epsilon, target - _DEPTH, directions) - target
 
     def both(factor: float) -> float:
         return excess(factor, ("remove", "add"))

@@ -11,7 +11,7 @@ from dpviz.privacy.accounting.account import Method, epsilon, log_delta, tightes
 from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.accountants.rdp import curve_of_steps
 from dpviz.privacy.accounting.distance import distance_by_divergence
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, only_step, steps_of
+from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Shuffled, single_step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_detections, total_variation
 from dpviz.privacy.accounting.mixture import mixture_rdp, mixture_rdp_epsilon
 from dpviz.privacy.budget import Neighbouring
@@ -27,7 +27,7 @@ def renyi(event: Event) -> tuple[Floats, Floats]:
     Raises:
         CannotAccount: the event holds several kinds of releases, or no Gaussian noise.
     """
-    step = only_step(event)
+    step = single_step(event)
     if isinstance(step.event, Mixture):
         return _REAL_ORDERS, mixture_rdp(_REAL_ORDERS, *step.event.parts, step.event.sigma)
     if not isinstance(step.event, Gaussian) or step.sampling not in ("full", "poisson"):
@@ -42,7 +42,7 @@ def best_order(event: Event, delta: float, conversion: str) -> tuple[float, floa
 
     Over all real orders where every row is in each release.
     """
-    step = only_step(event)
+    step = single_step(event)
     if isinstance(step.event, Mixture):
         return mixture_rdp_epsilon(delta, *step.event.parts, step.event.sigma, conversion)[::-1]
     if isinstance(step.event, Gaussian) and step.sampling == "full":
@@ -95,7 +95,7 @@ def detections(
     Args:
         pure: epsilon of releases beside the event with delta = 0, which adds to each epsilon (Dwork, Roth 2014, Theorem 3.16).
     """
-    a, step, method = np.asarray(false_alarms, float), only_step(event), tightest(event, relation)
+    a, step, method = np.asarray(false_alarms, float), single_step(event), tightest(event, relation)
     if isinstance(step.event, Gaussian) and step.sampling == "full" and not pure:
         return gaussian_detections(math.sqrt(step.count) * full_release_mu(step.event, method), a)
     missed = np.zeros_like(a)

@@ -251,7 +251,7 @@ def steps_of(event: Event) -> tuple[Step, ...]:
     return (Step(event),)
 
 
-def only_step(event: Event) -> Step:
+def single_step(event: Event) -> Step:
     """The one kind of release of an event.
 
     Raises:
@@ -263,12 +263,12 @@ def only_step(event: Event) -> Step:
     return steps[0]
 
 
-def scaled(event: Event, factor: float) -> Event:
+def scale_noise(event: Event, factor: float) -> Event:
     """The same releases with all noise `factor` times as large; epsilon of pure releases falls by that factor."""
     if isinstance(event, Gaussian | Mixture):
         return replace(event, sigma=factor * event.sigma)
     if isinstance(event, PureEpsilon):
         return PureEpsilon(event.epsilon / positive("factor", factor))
     if isinstance(event, Composed):
-        return Composed(tuple(scaled(part, factor) for part in event.events))
-    return replace(event, event=scaled(event.event, factor))  # type: ignore[arg-type]
+        return Composed(tuple(scale_noise(part, factor) for part in event.events))
+    return replace(event, event=scale_noise(event.event, factor))  # type: ignore[arg-type]

@@ -16,7 +16,17 @@ import pandas as pd
 from dpviz.privacy.accounting import account, curves, rdp
 from dpviz.privacy.accounting.account import Method, noise_for, tightest
 from dpviz.privacy.accounting.accountants.base import list_accountants
-from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, Repeated, Sampled, Step, only_step, scaled
+from dpviz.privacy.accounting.events import (
+    CannotAccount,
+    Event,
+    Gaussian,
+    Mixture,
+    Repeated,
+    Sampled,
+    Step,
+    scale_noise,
+    single_step,
+)
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 
@@ -53,7 +63,7 @@ def options(event: Event, budget: Budget) -> list[Option]:
         CannotAccount: the event holds other releases.
     """
     gaussian_mu(budget)  # refuses delta = 0
-    step = only_step(event)
+    step = single_step(event)
     return _unsampled(step, budget) if step.sampling == "full" else _sampled(step, budget)
 
 
@@ -69,7 +79,7 @@ def _unsampled(step: Step, budget: Budget) -> list[Option]:
     )
     if isinstance(step.event, Mixture):  # first as if every draw were the worst one
         worst = replace(step, event=Gaussian(step.sensitivity))
-        unit = scaled(step.event, 1 / step.event.sigma)
+        unit = scale_noise(step.event, 1 / step.event.sigma)
         return [classical, *_lines(worst, worst.event, 1.0, budget), *_lines(step, unit, 1.0, budget)]
     assert isinstance(step.event, Gaussian)
     one = Repeated(replace(step.event, sigma=1.0), step.count)
@@ -212,7 +222,7 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
     """
     there, other = "add-remove: a row is there or not", "replace-one: one row becomes another"
     rows: list[tuple[str, float, bool, bool]]
-    step = only_step(event)
+    step = single_step(event)
     if step.sampling == "full":
         # the whole batch is in every release: a removal moves a sum of gradients by exactly half of what a replacement does
         half = float(gaussian_epsilon(delta, step.mu / 2))
@@ -226,7 +236,7 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         cases = (
             (there, event, add_remove, True, False),
             (other, event, tightest(event), True, True),
-            ("z halved, add-remove: not replace-one", scaled(event, 0.5), add_remove, False, False),
+            ("z halved, add-remove: not replace-one", scale_noise(event, 0.5), add_remove, False, False),
         )
         rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
     return pd.DataFrame(rows, columns=["relation", "epsilon", "proved", "in_use"])

@@ -159,7 +159,7 @@ def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
     np.testing.assert_allclose(found.theta[-1], made.theta, rtol=1e-12)
     assert not found.theta[0].any()
     for metric in ("accuracy", "roc-auc", "recall-at-precision=0.7"):
-        np.testing.assert_allclose(found.measured(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
+        np.testing.assert_allclose(found.measure(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
 
 
 def test_methods_that_release_only_their_last_model_have_none() -> None:

@@ -203,11 +203,11 @@ def test_an_audit_is_of_the_method_with_its_part(kind: str, monkeypatch: pytest.
 
 
 def test_accountants_compare_the_method_alone() -> None:
-    found = noise_comparison.accounted(spec("dp-gd"))
+    found = noise_comparison.accounted_release(spec("dp-gd"))
     assert (found.calibration.budget.epsilon, found.compared.budget) == (1.0, found.calibration.method_budget)
     own = found.compared.budget
     assert total_epsilon([found.released], own.delta) == pytest.approx(own.epsilon, rel=1e-3)
-    assert "dp-gd" in noise_comparison.with_releases(spec("dp-gd"))
+    assert "dp-gd" in noise_comparison.accountable_methods(spec("dp-gd"))
     assert [one.id for one in setting_of(spec("dp-gd")).preparations] == ["ranges"]
 
 

@@ -177,7 +177,7 @@ def test_what_reaches_the_training_of_a_release_is_what_its_budget_pays_for(
 WRONG: dict[str, tuple[Any, str, Any]] = {
     "scores what it trained on": (tuning, "split_positions", lambda n, *_: (np.arange(n), np.arange(n // 3))),
     "drops class weights": (tuning, "Rows", lambda X, y, **_: Rows(X, y)),
-    "half the noise": (training, "on_grid", lambda _, cal, m: replace(cal, noise_scale=cal.noise_scale / 2)),
+    "half the noise": (training, "add_grid_slack", lambda _, cal, m: replace(cal, noise_scale=cal.noise_scale / 2)),
     "states a label": (training, "encoder_of", lambda rows, _: replace(rows.encoder, scaling=str(rows.y[:9]))),
 }
 
@@ -246,9 +246,9 @@ plain, red = RunSpec(seeds=1), RunSpec(seeds=1, colour=3)
 assert red.to_query() == {"seeds": "1", "colour": "3"} and RunSpec.from_query("?seeds=1&colour=3") == red
 assert RunSpec(**red.to_dict()) == red != plain
 
-around = SweepSpec.around(red, {"dp-gd": {}}, [1.0])
+around = SweepSpec.from_run(red, {"dp-gd": {}}, [1.0])
 assert [run.colour for run in around.runs()] == [3] and "colour = 3" in around.to_toml()
-assert around.key() != SweepSpec.around(plain, {"dp-gd": {}}, [1.0]).key()
+assert around.key() != SweepSpec.from_run(plain, {"dp-gd": {}}, [1.0]).key()
 
 assert one_run.run_spec(parser().parse_args(["run", "--seeds", "1", "--colour", "3"])) == resolve(red).spec
 assert sweep.spec_of(parser().parse_args(["sweep", "--colour", "3"])) == SweepSpec(colour=3)

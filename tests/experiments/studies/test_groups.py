@@ -16,7 +16,7 @@ from dpviz.datasets import Dataset
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import cost_by_group as costs
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
-from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, by_group, group, report
+from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, group, measure_groups, report
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.studies.scores import BINS, GRID, Scores, scores
 
@@ -38,7 +38,7 @@ def cases(number: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, int]]:
 def test_measures_of_groups_are_those_of_fairlearn() -> None:
     rows = {"accuracy": (-1, 1), "recall": (1,), "false_positive_rate": (-1,)}
     for values, y, index, groups in cases(6):
-        ours = by_group(values, y, index, groups)
+        ours = measure_groups(values, y, index, groups)
         for r, row in enumerate(values):
             called = np.where(row >= 0, 1, -1)
             frame = MetricFrame(metrics=REFEREES, y_true=y, y_pred=called, sensitive_features=index)

@@ -116,8 +116,8 @@ def test_rates_go_through_the_middle_point_and_the_own_method_comes_first() -> N
 
 def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> None:
     spec = replace(SPEC, seed=5, split_seed=3)
-    found = noise_comparison.accounted(spec)
-    assert "output-gaussian" in noise_comparison.with_releases(spec)
+    found = noise_comparison.accounted_release(spec)
+    assert "output-gaussian" in noise_comparison.accountable_methods(spec)
     result = dpviz.run(spec)
     again = noise_comparison.metrics_by_noise(spec, found.mechanism, found.calibration, [found.calibration.noise_scale])
     assert set(again) == set(result.metrics)

@@ -136,7 +136,7 @@ def test_a_grid_is_what_single_runs_give() -> None:
     assert means[j, i] == pytest.approx(dpviz.run(cell.spec).accuracy.mean())
     np.testing.assert_allclose(made.draws(tables, "accuracy", i, j), dpviz.run(cell.spec).accuracy)
     assert not len(made.draws({}, "accuracy", i, j))
-    assert made.at(i, j) == {"steps": cell.spec.params["steps"], "lam": cell.spec.lam}
+    assert made.settings_at(i, j) == {"steps": cell.spec.params["steps"], "lam": cell.spec.lam}
     assert np.isnan(made.means({0: tables[0]}, "optimality_gap")).sum() == 8
     assert_refused(grid.grid, TUNED, "steps", "steps")
     assert_refused(grid.grid, TUNED, "steps", "magic")
