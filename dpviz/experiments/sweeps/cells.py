@@ -72,6 +72,8 @@ def _table(content: bytes) -> pd.DataFrame | None:
 
 
 SEED_BLOCK = 10  # seeds of a cell at most
+#: times in a row that worker processes may be killed before anything is finished
+DEATHS = 3
 
 _ENTRIES = 1 << 27  # of all tables that cells are computed on side by side: a GiB in double precision
 
@@ -89,7 +91,7 @@ def run_cells(
         monitor: receives the share of all cells that is done; raises to cancel.
 
     Raises:
-        InvalidInput: a cell cannot be computed, worker processes were killed, or a cluster was lost
+        InvalidInput: a cell cannot be computed, worker processes were killed again and again, or a cluster was lost
             (`cluster.ClusterLost`).
     """
     for table in attempts(cells, store=store, n_jobs=n_jobs, monitor=monitor):
@@ -197,16 +199,21 @@ def _compute(
     from concurrent.futures.process import BrokenProcessPool
 
     threads = {"require": "sharedmem"} if held else {}  # threads, whatever backend is set
-    with _without_interrupts():
-        tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in cells])
-    finished = 0
-    try:
-        for finished, (cell, table) in enumerate(zip(cells, tables, strict=True), 1):
-            monitor(finished)
-            yield cell, table, True
-    except BrokenProcessPool as broken:
-        raise InvalidInput(
-            "workers",
-            f"were killed, perhaps for lack of memory; {len(cells) - finished} parts are missing",
-            "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
-        ) from broken
+    left, deaths = list(cells), 0
+    while left:
+        with _without_interrupts():
+            tables: Any = Parallel(n_jobs=n_jobs, return_as="generator", **threads)([delayed(_attempt)(cell) for cell in left])
+        try:
+            for table in tables:
+                cell = left.pop(0)
+                deaths = 0
+                monitor(len(cells) - len(left))
+                yield cell, table, True
+        except BrokenProcessPool as broken:  # the next call gets new workers
+            deaths += 1
+            if deaths == DEATHS:
+                raise InvalidInput(
+                    "workers",
+                    f"were killed {deaths} times in a row, perhaps for lack of memory; {len(left)} parts are missing",
+                    "Finished parts are kept where there is a cache. Call it again with fewer jobs.",
+                ) from broken
