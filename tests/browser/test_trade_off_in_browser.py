@@ -165,7 +165,7 @@ def test_settings_survive_a_sweep_that_is_over_before_the_browser_has_drawn_the_
     one.page.get_by_role("slider", name="Privacy budget ε").wait_for()
     over(page)
     assert query(page)["lam"] == "0.01"
-    one.unfold("Methods, ε for a value, range and axes")
+    one.unfold("Which ε gives a wanted value? Methods, range and axes")
     box = page.get_by_role("spinbutton", name="Budgets")
     box.fill("4")
     box.press("Enter")

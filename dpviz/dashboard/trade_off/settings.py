@@ -269,7 +269,7 @@ def forget_sidebar() -> None:
 
 def draw(own: Group, measure: Metric) -> None:
     """Methods, a value that is wanted, range of epsilon, and what is drawn, folded away."""
-    with st.expander("Methods, ε for a value, range and axes"):
+    with st.expander("Which ε gives a wanted value? Methods, range and axes"):
         own["methods"].draw()
         one, two, three = st.columns(3)
         with one:
