@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor, ignore
@@ -66,4 +66,4 @@ def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
         models=(result.theta, result.labels),
     )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
-    return Outcome(**{one.name: getattr(result, one.name) for one in fields(Result)}, key=key, cost=cost, attack=attack)
+    return Outcome(**result.without_rows(), key=key, cost=cost, attack=attack)

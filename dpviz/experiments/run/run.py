@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -76,6 +76,7 @@ class Result:
         labels: (S,) labels in {-1, +1} where a label was released in the place of a model, else None.
         distribution: of the released parameters, where it is known in closed form; its scale has one entry.
         noiseless_run: the same training without noise, where it was asked for.
+        held: data, split and problem, as long as the result; None in what is kept in memory (`without_rows`).
     """
 
     spec: RunSpec
@@ -94,11 +95,16 @@ class Result:
     labels: Floats | None = None
     distribution: OutputNoise | None = None
     noiseless_run: NoiselessRun | None = None
+    held: Setup | None = field(default=None, repr=False)
 
     @property
     def setup(self) -> Setup:
-        """Data, split and problem, from the cache of `setup_for`: a result that is kept holds no rows."""
-        return setup_for(self.spec)
+        """Data, split and problem."""
+        return setup_for(self.spec) if self.held is None else self.held
+
+    def without_rows(self) -> dict[str, Any]:
+        """The fields of a result that is kept: it finds its rows in the cache of `setup_for`, and they go with their dataset."""
+        return {one.name: getattr(self, one.name) for one in fields(Result) if one.name != "held"}
 
     @cached_property
     def accuracy(self) -> Floats:
@@ -238,6 +244,7 @@ def _run_together(
             labels=None if fit.constant_label is None else fit.constant_label[e],
             distribution=None if fit.distribution is None else fit.distribution.at(e),
             noiseless_run=NoiselessRun.select(together.fit, len(runs) + e) if noiseless_runs else None,
+            held=setups[e],
         )
         for e, r in enumerate(runs)
     ]

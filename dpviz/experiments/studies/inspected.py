@@ -5,7 +5,7 @@ serves every mechanism and every epsilon. All of it is read off private rows.
 """
 
 import hashlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,7 +130,7 @@ def _inspect(spec: RunSpec, monitor: Monitor) -> Inspected:
     first = None if met is None or ever is None else np.where(ever, np.broadcast_to((met[0] > 0).argmax(axis=0), (n,)), -1)
     mechanism = spec.build()
     return Inspected(
-        **{one.name: getattr(result, one.name) for one in fields(Result)},
+        **result.without_rows(),
         noise_count=noise_count,
         ever=ever,
         first=first,

@@ -50,4 +50,5 @@ def _train(spec: RunSpec, epsilons: Sequence[float], monitor: Monitor) -> Releas
     met, refused = usable_epsilons(spec, epsilons)
     if not met:
         raise refused[0][1]
-    return Releases(spec, tuple(run_epsilons(spec, met, instances=False, monitor=monitor)), tuple(refused))
+    results = run_epsilons(spec, met, instances=False, monitor=monitor)
+    return Releases(spec, tuple(Result(**one.without_rows()) for one in results), tuple(refused))

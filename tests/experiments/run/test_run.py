@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from support import Cancelled, assert_refused, cancel_after
 
 import dpviz
+from dpviz.common import memory
 from dpviz.common.random import spawn
 from dpviz.experiments.run import metrics
 from dpviz.experiments.run.measure import train
@@ -38,6 +39,19 @@ def test_numbers_are_those_of_the_released_models() -> None:
     assert base.loc["non-private", "accuracy"] == pytest.approx(result.non_private.accuracy)
     assert base.loc["majority", "accuracy"] == pytest.approx(result.majority.accuracy)
     assert base.loc["majority", "balanced_accuracy"] == 0.5
+
+
+def test_a_result_keeps_its_rows_and_what_the_app_keeps_of_it_does_not() -> None:
+    rng = np.random.default_rng(0)
+    rows = dpviz.dataset(rng.normal(size=(200, 2)), rng.integers(0, 2, 200), ranges=(-4, 4))
+    spec = dpviz.RunSpec(rows, mechanism="dp-gd", seeds=2)
+    result = dpviz.run(spec)
+    kept = dpviz.Result(**result.without_rows())
+    before = kept.metrics
+    for cache in list(memory._caches):
+        cache.clear()
+    assert result.metrics.equals(before)
+    assert_refused(kept.metrics_in, ["accuracy"], field="dataset", match="does not hold")
 
 
 def test_a_released_label_and_a_hinge_have_no_metrics_of_what_they_do_not_give() -> None:
