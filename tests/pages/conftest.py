@@ -1,6 +1,7 @@
 """Pages without a browser: pages wait for their runs, and nothing waits for a browser to draw."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from support import LIMIT
@@ -9,6 +10,7 @@ from dpviz.dashboard.frame import current_run, page
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
+from dpviz.dashboard.story import scenes
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +23,17 @@ def _nobody_looks_and_failures_end_with_their_test(monkeypatch: pytest.MonkeyPat
     for job in pool().jobs():
         if job.state is State.FAILED:  # stays so until it is started again
             pool().remove(job)
+
+
+@pytest.fixture(autouse=True)
+def _the_key_of_a_job_holds_what_its_work_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and numbers that were chosen: otherwise another choice would be shown the result of the first."""
+    make = tasks._job
+
+    def job(what: str, work: Any, *, given: object = "", **more: Any) -> Any:
+        for value in (*getattr(work, "args", ()), *(cell.cell_contents for cell in getattr(work, "__closure__", None) or ())):
+            chosen = isinstance(value, str | int | tuple) and not isinstance(value, bool) and value is not scenes.GRID
+            assert not chosen or repr(value) in repr((what, given)), f"{what}: {value!r} is not in the key"
+        return make(what, work, given=given, **more)
+
+    monkeypatch.setattr(tasks, "_job", job)

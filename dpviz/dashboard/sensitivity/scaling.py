@@ -122,7 +122,7 @@ def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
         "Retraining on neighbouring censuses" if census else "Retraining on neighbouring datasets",
         lambda monitor: scaling.observe(spec, over, sizes, monitor=monitor),
         of=spec,
-        given=(over.name, sizes if census else ()),
+        given=(over.name, sizes),
         ask="Retrain on neighbouring datasets and draw what happens",
     )
     if changes is None:
