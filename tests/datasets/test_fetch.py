@@ -227,12 +227,12 @@ def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, mon
 def test_variants_come_from_one_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
     rng = np.random.default_rng(0)
-    classes = pd.Categorical(np.where(np.arange(2000) % 100 == 0, "1", "0"))
+    classes = pd.Categorical(np.where(np.arange(2000) % 3 == 0, "1", "0"))
     cards_table = pd.DataFrame({"Amount": rng.random(2000), "Class": classes})
     fetch.store("openml-1597", cards_table.to_parquet(index=False), len(cards_table), "a prepared cache")
     assert dpviz.load_dataset("credit-card").n == 2000
     balanced = dpviz.load_dataset("credit-card-balanced")
-    assert (balanced.n, balanced.y.sum()) == (40, 0)
+    assert (balanced.n, balanced.y.sum(), balanced.frame.duplicated().sum()) == (2 * 667, 0, 0)
     kinds = rng.choice(["normal.", "smurf.", "neptune."], 3000)
     connections = pd.DataFrame({"count": rng.random(3000), "labels": pd.Categorical(kinds)})
     fetch.store("kddcup99", connections.to_parquet(index=False), len(connections), "a prepared cache")
