@@ -151,11 +151,6 @@ def train(mechanism: Mechanism, training: Training, *, keep_diverged: bool = Fal
 _REPLICA_BLOCK = 1 << 24  # scores held at once when accuracy is counted
 
 
-def instance_at(values: NDArray[Any], e: int) -> NDArray[Any]:
-    """The part of an array that broadcasts to (E, S, ...) that belongs to budget e."""
-    return values[e if values.shape[0] > 1 else 0]
-
-
 def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
     """Means over the seeds at budget e, one row per training row; its number in the dataset is the index."""
     problem, record, theta = shared.problem, fit.record, fit.theta[e]
@@ -165,7 +160,7 @@ def instance_table(shared: Setup, fit: Fit, e: int) -> pd.DataFrame:
         """(n,) means over the seeds that have a value; NaN where none has."""
         if values is None:
             return np.full(n, missing)
-        per_seed = instance_at(values, e)
+        per_seed = values[e if values.shape[0] > 1 else 0]  # it broadcasts to (E, S, ...)
         there = np.isfinite(per_seed)
         with np.errstate(invalid="ignore"):
             known = np.where(there, per_seed, 0.0).sum(axis=0, dtype=float) / there.sum(axis=0)

@@ -21,12 +21,8 @@ from dpviz.papers.rate_tables.formulas import (
 from dpviz.papers.rates import Facts, Formula, Row
 
 
-def _km(f: Facts) -> float:
-    return float(f.influential * f.d)
-
-
 def _pidp_population(f: Facts) -> float:
-    km, n, e = _km(f), float(f.n), f.epsilon
+    km, n, e = float(f.influential * f.d), float(f.n), f.epsilon
     first = km / (n**3 * e**2) + 1 / n
     second = km / (n**2.5 * e**2) + n**-1.5
     third = km**1.5 / (n**2 * e**3) + e / math.sqrt(km * n)
