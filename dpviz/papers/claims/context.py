@@ -106,7 +106,7 @@ class Context:
 
     @property
     def seeds(self) -> str:
-        """What was drawn how often, in words."""
+        """The numbers of draws, in words."""
         words = [
             f"{draws} noise draws per point on {f'each of {splits} splits' if splits > 1 else 'one split'} of {name}"
             for name, (draws, splits) in self.drawn.items()
