@@ -55,7 +55,7 @@ class Training:
         problem: training rows, model and regularisation.
         calibrations: E of them, all of the same mechanism; each is kept as the method's own, for one row.
         streams: S independent streams of random numbers.
-        record: whether to keep what happened to each row; sweeps leave it out.
+        record: whether to keep what happened to each row, where their number is the public one; sweeps leave it out.
         monitor: receives progress; raises to cancel.
         problems: E problems that differ in their regularisation, for methods that train these together
             (`Mechanism.joins_lams`); empty where all budgets have that of `problem`.
@@ -72,6 +72,9 @@ class Training:
     members: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
+        if self.record and self.problem.n != len(self.problem.rows):
+            cause = f"cannot be kept of {len(self.problem.rows):,} rows where {self.problem.n:,} is their public number"
+            raise InvalidInput("record", cause, "Pass record=False.")
         object.__setattr__(self, "calibrations", [calibration.for_row() for calibration in self.calibrations])
 
     @property

@@ -1,6 +1,7 @@
 """What is trained is what is accounted for: clipped gradients, batches by their laws, and where powers meet, as planned."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, chi2
-from support import make_problem, options
+from support import assert_refused, make_problem, options
 
 import dpviz
 from dpviz.common.random import generator, poisson_batches, shuffled_batches, spawn
@@ -277,3 +278,11 @@ def test_noise_is_that_of_each_calibration(data: st.DataObject, epsilons: list[f
     assert noise == pytest.approx(np.broadcast_to(noise[:1], noise.shape), abs=1e-3)
     low, high = chi2.ppf([1e-6, 1 - 1e-6], noise[0].size)
     assert low < (noise[0] ** 2).sum() < high
+
+
+def test_rows_are_recorded_where_their_number_is_the_public_one() -> None:
+    problem = make_problem()
+    other = replace(problem, public_n=len(problem.rows) - 1)
+    calibration = DPGD().calibrate(other.setting, Budget(1.0, 1e-5))
+    assert DPGD().fit(Training(other, [calibration], spawn(0, 2), record=False)).theta.shape == (1, 2, problem.m)
+    assert_refused(Training, other, [calibration], spawn(0, 2), match=r"record: cannot be kept of .* Pass record=False")
