@@ -107,43 +107,38 @@ def _add_vector(typing: Any, to: Any, at: Any, first: Any, value: Any) -> Any:
     return types.void(to, at, first, value), generate
 
 
-# e^x = 2^k e^r for the whole number k nearest to x/ln 2: ln 2 in two parts, of which the first has few digits
-_LN2 = {32: (0.693359375, -2.12194440e-4), 64: (6.93145751953125e-1, 1.42860682030941723212e-6)}  # Cephes, expf.c and exp.c
-_TAYLOR = {bits: tuple(1 / math.factorial(k) for k in range(terms, -1, -1)) for bits, terms in ((32, 7), (64, 13))}
-_single, _whole = np.float32, np.int32
-_INVERSE32, _SHIFT32, _INVERSE64, _SHIFT64 = _single(1 / math.log(2)), _single(1.5 * 2**23), 1 / math.log(2), 1.5 * 2.0**52
-(_HIGH32, _LOW32), (_HIGH64, _LOW64) = (_single(part) for part in _LN2[32]), _LN2[64]
-_TERMS32, _TERMS64 = tuple(_single(term) for term in _TAYLOR[32]), _TAYLOR[64]
+def _exponential_in(kind: Any, whole: Any, most: float, digits: int, bias: int, ln2: tuple[float, float], terms: int) -> Any:
+    """e^x = 2^k e^r for the whole number k nearest to x/ln 2, within 2 units in the last place; beyond `most` the value there.
+
+    Args:
+        kind, whole: types of x and of its bits, whose last `digits` are those after the point, beside an exponent plus `bias`.
+        ln2: in two parts, of which the first has few digits.
+        terms: of the Taylor series.
+    """
+    low, high, zero, bits, one = kind(-most), kind(most), kind(0), whole(digits), whole(bias << digits)
+    inverse, shift, (large, small) = kind(1 / math.log(2)), kind(1.5 * 2.0**digits), map(kind, ln2)
+    taylor = tuple(kind(1 / math.factorial(k)) for k in range(terms, -1, -1))
+
+    def exponential(x):  # type: ignore[no-untyped-def]
+        x = limited(x, low, high)
+        shifted = x * inverse + shift  # which leaves the nearest whole number in the last bits
+        power = shifted - shift
+        r = x - power * large - power * small
+        z = zero
+        for term in taylor:
+            z = z * r + term
+        return z * whole((kind(shifted).view(whole) << bits) + one).view(kind)
+
+    return exponential
+
+
+_single = _exponential_in(np.float32, np.int32, 87, 23, 127, (0.693359375, -2.12194440e-4), 7)  # Cephes, expf.c
+_double = _exponential_in(np.float64, np.int64, 708, 52, 1023, (6.93145751953125e-1, 1.42860682030941723212e-6), 13)  # exp.c
 
 
 @overload(exponential)
 def _exponential(x):  # type: ignore[no-untyped-def]
-    """e^x within 2 units in the last place, for |x| <= 87 or 708; beyond, the value there."""
-    return _exponential_single if x == types.float32 else _exponential_double
-
-
-def _exponential_single(x):  # type: ignore[no-untyped-def]
-    x = _single(-87) if x < _single(-87) else x
-    x = _single(87) if x > _single(87) else x
-    shifted = x * _INVERSE32 + _SHIFT32  # which leaves the nearest whole number in the last bits
-    power = shifted - _SHIFT32
-    r = x - power * _HIGH32 - power * _LOW32
-    z = _single(0)
-    for term in _TERMS32:
-        z = z * r + term
-    return z * np.int32((_single(shifted).view(np.int32) << _whole(23)) + _whole(127 << 23)).view(np.float32)
-
-
-def _exponential_double(x):  # type: ignore[no-untyped-def]
-    x = -708.0 if x < -708.0 else x
-    x = 708.0 if x > 708.0 else x
-    shifted = x * _INVERSE64 + _SHIFT64
-    power = shifted - _SHIFT64
-    r = x - power * _HIGH64 - power * _LOW64
-    z = 0.0
-    for term in _TERMS64:
-        z = z * r + term
-    return z * np.int64((np.float64(shifted).view(np.int64) << np.int64(52)) + np.int64(1023 << 52)).view(np.float64)
+    return _single if x == types.float32 else _double
 
 
 @overload(limited)
