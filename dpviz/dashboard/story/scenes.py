@@ -146,8 +146,8 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     gone = _result("person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return
-    share = "" if not gone.noise > 0 else f" The noise moves it by {words.three(gone.noise)}."
-    st.markdown(f"Row {gone.row_id} moves the model by **{words.three(gone.moved)}**.{share}")
+    share = "" if not gone.noise > 0 else f", and the noise by {words.three(gone.noise)}"
+    st.markdown(f"Row {gone.row_id} moves the parameters by **{words.three(gone.moved)}**{share} (Euclidean distance).")
 
     def picture() -> Chart:
         ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
