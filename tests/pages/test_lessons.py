@@ -189,7 +189,10 @@ def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet
     exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).position(gone.row_id)]).norm[0]
     assert gone.moved == pytest.approx(exact)
     assert_words(
-        said, f"Row {gone.row_id} moves the parameters by **{exact:.3g}**", "400 models this attacker is right", absent=("another",)
+        said,
+        f"Row {gone.row_id} moves the parameters by **{exact:.3g}**",
+        "400 models this attacker is right",
+        absent=("another",),
     )
     other = settled(story_page(who="typical"))
     assert f"Row {gone.row_id} " not in text(other)
