@@ -249,8 +249,8 @@ def test_the_lessons_sentences_are_true() -> None:
 def test_each_kind_has_its_budget_and_what_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
     spec = replace(LESSON.spec, dataset="census-2000", seeds=2)
     budgets = []
-    original = bounds._Trial.measured
-    monkeypatch.setattr(bounds._Trial, "measured", lambda self, e, b, s: (budgets.append(b), original(self, e, b, s))[1])
+    original = bounds._Trial.measure
+    monkeypatch.setattr(bounds._Trial, "measure", lambda self, e, b, s: (budgets.append(b), original(self, e, b, s))[1])
     made = compare(spec, widths=(1.0,))
     whole, rest = made.whole, made.of_model
     assert budgets == [whole, whole, rest, rest, whole]

@@ -236,7 +236,7 @@ def test_a_memorising_model_is_found_out_and_a_simple_one_is_not() -> None:
     flat = risk(LogisticRegression(C=1e-4), X, Y)
     assert forest < -0.4
     assert flat > -0.12
-    assert risk.judged(LogisticRegression(C=1e-4), X, Y).auc == pytest.approx(0.5, abs=0.04)
+    assert risk.judge(LogisticRegression(C=1e-4), X, Y).auc == pytest.approx(0.5, abs=0.04)
 
 
 def test_a_search_prefers_the_private_choice() -> None:
