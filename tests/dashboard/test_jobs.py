@@ -147,6 +147,7 @@ def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pyte
         now[0] += min(seconds, 0.35)
         return False
 
+    monkeypatch.setattr(page_priority, "_drawing", WeakSet())  # jobs of later tests would step aside for this thread
     monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(watching.st, "session_state", {})
     monkeypatch.setattr(job, "wait", wait)
