@@ -2,7 +2,7 @@
 
 One hue per family of mechanisms; methods of a family differ by shade and dash. Non-private is black or white,
 majority is grey dashes, noise is amber. Hues were chosen so that the closest two stay apart for protan, deutan and
-tritan readers (tests/figures/test_style.py measures it), and nothing is shown by colour alone.
+tritan readers (tests/figures/test_figures.py measures it), and nothing is shown by colour alone.
 
 A figure in the colours of the light theme, whatever theme it was drawn in: for paper.
 """

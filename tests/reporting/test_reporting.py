@@ -1,25 +1,43 @@
-"""Reports: one file that needs nothing else, a notebook that runs, and calls that run as they stand."""
+"""Reports: one file that needs nothing else, a notebook that runs, and calls that run as they stand.
 
+Sentences, calls and downloads: pure functions of the dashboard.
+"""
+
+import ast
 import dataclasses
+import io
 import json
 import re
 import shlex
+import tempfile
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support import LIMIT, assert_refused
 from support_shell import Shell
 
 import dpviz
 from dpviz.cli.main import main, parser
+from dpviz.cli.one_run import run_spec
 from dpviz.cli.sweep import spec_of
+from dpviz.dashboard.components import repeat
+from dpviz.dashboard.components.tables import csv
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.spec import TableSpec
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.studies.cost import Cost
+from dpviz.experiments.sweeps.curves import Needed
 from dpviz.figures import style
-from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call
+from dpviz.mechanisms.attack import strongest_attack
+from dpviz.models import get_model
+from dpviz.privacy.budget import Status
+from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call, words
 from dpviz.reporting.calls import sweep_call, sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
@@ -181,3 +199,185 @@ def test_a_sweep_from_python_names_what_differs_from_the_default() -> None:
     knobs = dpviz.list_mechanisms()["dp-gd"].defaults()
     sweep = dpviz.SweepSpec("teaching", mechanisms={"dp-gd": knobs | {"steps": 7}, "cms-output": {}}, epsilons=(1.0,))
     assert "mechanisms={'dp-gd': {'steps': 7}, 'cms-output': {}}" in sweep_call(sweep)
+
+
+CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
+ACCURACY = np.array([0.82, 0.83, 0.81])
+
+
+COST = Cost(ACCURACY, np.array([0.825, 0.825, 0.825]), 0.829)
+ATTACK = strongest_attack(dpviz.list_mechanisms()["dp-gd"](), get_model("logistic").setting(1000, 10, 1e-3), CAL)
+
+
+def test_headline_has_the_numbers_in_sentences_of_twenty_words() -> None:
+    first, second = words.headline("DP-GD at ε = 1", COST, CAL, ATTACK)
+    assert first.replace("\u00a0", " ") == (
+        "DP-GD at ε = 1 has 82.0 % accuracy; without privacy, 82.9 %: privacy costs 0.9 points."
+    )
+    assert second.replace("\u00a0", " ") == "An attacker guesses right at most 55.3 % of the time."
+    assert sum(any(sign.isalpha() for sign in word) for word in first.split()) <= 20  # beside its numbers
+
+
+def test_headlines_speak_other_metrics() -> None:
+    auc = dataclasses.replace(COST, metric=METRICS["roc-auc"])
+    loss = Cost(np.array([0.5, 0.4]), np.array([0.41, 0.41]), 0.401, metric=METRICS["log-loss"])
+    none = dataclasses.replace(COST, private=np.full(3, np.nan), metric=METRICS["roc-auc"])
+    said = [words.headline("DP-GD at ε = 1", cost, CAL, None)[0].replace("\u00a0", " ") for cost in (auc, loss, none)]
+    assert said == [
+        "DP-GD at ε = 1 has 82.0 % ROC AUC; without privacy, 82.9 %: privacy costs 0.9 points.",
+        "DP-GD at ε = 1 has a log loss of 0.450; without privacy, 0.401: privacy costs 0.049.",
+        "DP-GD at ε = 1: ROC AUC has no value here: the method releases no scores, or all test rows are of one class.",
+    ]
+
+
+def test_parts_have_their_sign_and_small_differences_are_no_cost() -> None:
+    lucky = dataclasses.replace(COST, private=np.array([0.84, 0.85, 0.84]))
+    assert words.parts(lucky) == {"training": "training −0.4", "noise": "noise +1.8"}
+    assert words.privacy_cost(lucky) == "1.4 points better than without privacy"
+    assert words.privacy_cost(dataclasses.replace(COST, error=0.01)) == "no measurable cost"
+    few = dataclasses.replace(COST, private=np.full(3, COST.non_private - 0.17), error=0.2)
+    assert words.privacy_cost(few) == "too few test rows to tell: between −3.0 and 37.0 points"
+    assert words.privacy_cost(dataclasses.replace(few, error=0.1)) == "privacy costs 17.0 points"
+
+
+@pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])
+def test_parts_of_a_cost(points: float, text: str) -> None:
+    assert words.part(points) == text
+
+
+def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
+    claim = dataclasses.replace(CAL, status=Status.CLAIM, proved_budget=None, conditions=())
+    nothing = dataclasses.replace(CAL, status=Status.NONE, proved_budget=None, claimed_budget=None)
+    assert words.headline("", COST, claim, None)[1] == "No limit on attacks is proved."
+    assert words.headline("", COST, nothing, None)[1] == "Nothing limits attacks."
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1"), (0.12345, "0.123"), (1e-5, "10⁻⁵"), (1234.0, "1,230"), (-5.432, "−5.43"), (float("nan"), "none")],
+)
+def test_three_significant_digits(value: float, text: str) -> None:
+    assert words.three(value) == text
+
+
+def test_markdown_from_outside_is_harmless() -> None:
+    text = words.markdown("![x](http://evil) <b> :red[a] $x$ `c`\n# h")
+    for sign in "![]()<>$`:#":
+        assert text.count(sign) == text.count("\\" + sign)
+    assert "\n" not in text
+
+
+LINKS = ("www.evil.com", "WWW.evil.com", "https://evil.com", "ftp://e.com", "a@evil.com", "mailto:a@b.com")
+
+
+@pytest.mark.parametrize("text", [*LINKS, ":material/home:", ":smile:", ":+1:", "::smile::"])
+def test_links_and_icons_that_are_written_out_are_none(text: str) -> None:
+    shown = words.markdown(f"see {text} now").replace("\\", "")
+    assert text not in shown
+    assert not re.search(r":[\w+/-]+:", shown)
+    assert shown.replace("\u2060", "") == f"see {text} now"
+
+
+def test_plain_sentences_are_left_as_they_are() -> None:
+    assert "\u2060" not in words.markdown("At 12:30 the ratio was 3:1, and ε = 1 (δ = 10⁻⁵): 82.1 %.")
+
+
+#: signs that a shell, an address, TOML or Python obeys; no NUL and nothing that UTF-8 cannot write
+HOSTILE = ("x;touch pwned.csv", "a b&c=d#e.csv", "%2e%2e.csv", "$(id)", "`id`", "-rf", "a'b\"c\\", "😀.csv", "a\nb", "\x7f+%20")
+NAMES = st.one_of(
+    st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
+).map(lambda name: f"data/{name}")
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(NAMES)
+def test_shell_address_toml_and_python_give_the_same_run_back_for_any_name(name: str) -> None:
+    spec = dpviz.RunSpec(name, mechanism="rsgd", epsilon=0.3, params={"epochs": 7, "batch_size": 9}, intercept=False)
+    command = shlex.split(repeat.shell_call(spec))
+    assert command[:2] == ["dpviz", "run"]
+    assert run_spec(parser().parse_args(command[1:])) == spec
+    assert dpviz.RunSpec.from_query(repeat.address(spec)) == spec
+    call = repeat.python_call(spec).splitlines()[2].removeprefix("result = dpviz.run(").removesuffix(")")
+    assert eval(call, {"dpviz": dpviz}) == spec
+    sweep = dpviz.SweepSpec(name, mechanisms={"rsgd": {"epochs": 7}}, epsilons=[0.3, 1.0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sweep.toml"
+        path.write_text(sweep.to_toml(), encoding="utf-8")
+        assert dpviz.SweepSpec.from_toml(path) == sweep
+    table = TableSpec(
+        name,
+        (name,),
+        None,
+        (name, "a"),
+        {name: (0.0, 1.5)},
+        {name: ("x", name)},
+        (name,),
+        {name: name},
+        missing_in={name: (name,)},
+        proposed=(name,),
+    )
+    assert TableSpec.from_dict(tomllib.loads(table.to_toml())) == table
+
+
+#: text -> what stands in a download
+FORMULAS = {
+    "=1+1": "'=1+1",
+    "+a": "'+a",
+    "-1+cmd": "'-1+cmd",
+    "@SUM(A1)": "'@SUM(A1)",
+    "\t=1": "'\t=1",
+    " =1": " '=1",
+    "＝1": "'＝1",
+    "＋1": "'＋1",
+    "－1": "'－1",
+    "＠a": "'＠a",
+    "x;=1+1": "x;'=1+1",
+    "x,\n-a": "x,\n'-a",
+    "-1": "-1",
+    "+1.5e-3": "+1.5e-3",
+    " -2 ": " -2 ",
+    "1;-1;+2": "1;-1;+2",
+    "fine": "fine",
+    "a=b": "a=b",
+}
+
+
+def test_downloads_hold_no_formulas() -> None:
+    hostile = list(FORMULAS)
+    table = pd.DataFrame({"=name": hostile, "n": [-1.5] * len(hostile), "c": pd.Categorical(hostile)})
+    saved = csv(table)
+    back = pd.read_csv(io.BytesIO(saved), dtype=str, keep_default_na=False)
+    assert list(back.columns) == ["'=name", "n", "c"]
+    for column in ("'=name", "c"):
+        assert list(back[column]) == list(FORMULAS.values())
+    assert set(back["n"]) == {"-1.5"}
+    assert b'"x;\'=1+1"' in saved, "a program that cuts at semicolons keeps the cell together"
+
+
+def _tables_with_a_menu(source: str) -> list[ast.Call]:
+    """Calls that show a table whose own menu saves it as CSV, without the protection against formulas."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
+    shown = [node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr in ("dataframe", "data_editor")]
+    return [node for node in shown if "escape_formulas(" not in ast.unparse(node.args[0])]
+
+
+def test_what_a_tables_own_menu_saves_holds_no_formulas() -> None:
+    root = Path(words.__file__).parents[2]
+    for path in [*(root / "dpviz" / "dashboard").rglob("*.py"), *(root / "pages").glob("*.py"), root / "app.py"]:
+        assert not _tables_with_a_menu(path.read_text(encoding="utf-8")), path.name
+    assert _tables_with_a_menu("st.dataframe(table)"), "the control"
+
+
+def test_a_target_beyond_the_non_private_model_is_said_to_be_out_of_reach() -> None:
+    missed = Needed("dp-gd", None, False, 0.7, 0.1, 10.0, "proved")
+    accuracy, loss = METRICS["accuracy"], METRICS["log-loss"]
+    for measure, target, top, out in (
+        (accuracy, 0.9, 0.8, True),
+        (accuracy, 0.9, 0.95, False),
+        (loss, 0.3, 0.4, True),
+        (loss, 0.3, 0.2, False),
+        (accuracy, 0.9, float("nan"), False),
+    ):
+        said = words.needed_budget(missed, target, {}, None, measure=measure, top=top)
+        assert ("Nor does the non-private model" in said) == out, (measure.id, target, top)
+        assert not out or words.metric_value(measure, top) in said
