@@ -1,4 +1,4 @@
-"""Committed verdicts on claims and figures: of this version and of what was audited; published rates, and bounds with constants."""
+"""Committed verdicts: of this version and of what was audited; published rates, and bounds with constants."""
 
 import json
 import math
