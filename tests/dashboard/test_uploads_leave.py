@@ -18,6 +18,7 @@ from support import LIMIT, of_each
 
 import dpviz
 from dpviz.common import memory
+from dpviz.dashboard.components import charts
 from dpviz.dashboard.frame import session
 from dpviz.dashboard.frame.session import LINGER
 from dpviz.dashboard.jobs import cached_runs
@@ -34,6 +35,8 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary, guarantees, inspected
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.sweeps.sweep import SweepSpec
+from dpviz.figures.style import LIGHT
+from dpviz.reporting import Chart, pictures
 
 ROOT = Path(__file__).parents[2]
 ROWS = 1013  # numbers of rows that nothing else has: all, training, test
@@ -63,6 +66,7 @@ def fill(name: str) -> SweepJob:
     releases(spec, [0.5, 1.0])
     next(table for table in guarantees.watch(spec) if table.metrics)
     influence_map.place(seen, dataset_of(spec), selection.COMPONENTS)
+    charts.still_chart("plane", lambda narrow: Chart(pictures.plane(cached_runs.outcome(spec), LIGHT), ""), "its run", of=spec)
     sweep = SweepSpec(dataset=name, mechanisms=["cms-output"], epsilons=[1.0], seeds=2)
     job = jobs.pool().submit(SweepJob(f"of {name}", sweep.cells(), None))
     assert job.wait(LIMIT)

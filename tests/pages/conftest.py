@@ -32,7 +32,8 @@ def _the_key_of_a_job_holds_what_its_work_uses(monkeypatch: pytest.MonkeyPatch) 
 
     def job(what: str, work: Any, *, given: object = "", **more: Any) -> Any:
         for value in (*getattr(work, "args", ()), *(cell.cell_contents for cell in getattr(work, "__closure__", None) or ())):
-            chosen = isinstance(value, str | int | tuple) and not isinstance(value, bool) and value is not scenes.GRID
+            plain = isinstance(value, tuple) and all(isinstance(one, str | int | float) for one in value)
+            chosen = (plain or isinstance(value, str | int)) and not isinstance(value, bool) and value is not scenes.GRID
             assert not chosen or repr(value) in repr((what, given)), f"{what}: {value!r} is not in the key"
         return make(what, work, given=given, **more)
 

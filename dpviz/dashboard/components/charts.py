@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -86,7 +87,7 @@ def chart(
 
 
 def still_chart(
-    key: str, make: Callable[[], Chart], run: str, *given: Hashable, of: RunSpec, rows: bool = False, wide: bool = False
+    key: str, make: Callable[[bool], Chart], run: str, *given: Hashable, of: RunSpec, rows: bool = False, wide: bool = False
 ) -> None:
     """A picture as SVG, which is there in half of plotly's time: for what a slider moves (benchmarks/README.md).
 
@@ -94,16 +95,17 @@ def still_chart(
 
     Args:
         key, of, rows: as of `chart`.
-        make: makes the picture and its words of the run and of what is `given`, in the reader's theme.
+        make: whether the window is narrow -> the picture and its words, of the run and of what is `given`, in the reader's theme.
         run: the run's key (`ResolvedRun.key`).
         given: what else decides the picture.
         wide: whether it takes the whole width of a page.
     """
-    recorder.keep(key, make, rows=rows, of=of)
+    chart_here = partial(make, is_narrow())  # a report is written later, where there is no window
+    recorder.keep(key, chart_here, rows=rows, of=of)
     width = (_WIDE if wide else _SIZES)[is_narrow()]
 
     def draw(_: Monitor) -> tuple[str, str, bool]:
-        made = make()
+        made = chart_here()
         # Streamlit lets no SVG pass as HTML, but a script can set it
         escaped = json.dumps(picture(made.figure, key, made.words, width)).replace("<", "\\u003c")
         html = _FRAME.format(key=key, drawn=escaped) + read_out.table(made.figure, made.words)
@@ -113,7 +115,7 @@ def still_chart(
     html, summary, tabled = still_pictures.compute(decided, draw, owner=of.dataset)
     with st.container(key=f"picture-{key}"):
         st.html(html, unsafe_allow_javascript=True)
-        _menu(key, summary, (lambda: make().data) if tabled else None, of, save=_SAVE.format(key=key))
+        _menu(key, summary, (lambda: chart_here().data) if tabled else None, of, save=_SAVE.format(key=key))
 
 
 def _menu(key: str, summary: str, data: Any, of: RunSpec | None, save: str = "") -> None:

@@ -59,7 +59,7 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
         if there:
             decided = outcome.key, outcome.cost.metric.id, overlay and overlay.key
             charts.still_chart(
-                key, lambda: Chart(gauges(there, method, theme, shares=shares), summary, table), *decided, of=outcome.spec
+                key, lambda _: Chart(gauges(there, method, theme, shares=shares), summary, table), *decided, of=outcome.spec
             )
 
     if outcome.cost.metric.shares:
@@ -151,7 +151,7 @@ def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
         overlay: a run that is kept for comparison.
     """
 
-    def picture() -> Chart:
+    def picture(narrow: bool) -> Chart:
         drawn = decision_boundary.plane_of(outcome.spec, *outcome.theta.shape)
         private = drawn.scores(outcome.theta)
         crossed = int(((private.max(axis=(1, 2)) > 0) & (private.min(axis=(1, 2)) < 0)).sum())
@@ -163,7 +163,7 @@ def lines(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
         summary += "" if drawn.view.exact else " A line is where the scores, fitted by a plane over the two axes, change sign."
         frame = drawn.dataset.frame.loc[drawn.dataset.frame.index[drawn.view.ids]]
         table = partial(tables.join_readable, {"row id": drawn.view.ids}, frame)
-        return Chart(pictures.plane(outcome, theme, overlay, narrow=charts.is_narrow()), summary, table)
+        return Chart(pictures.plane(outcome, theme, overlay, narrow=narrow), summary, table)
 
     charts.still_chart("lines", picture, outcome.key, overlay and overlay.key, of=outcome.spec, rows=True)
 

@@ -65,7 +65,7 @@ def _say(sentence: str) -> None:
 
 def _lines(outcome: Outcome, theme: Theme, summary: str, **more: Any) -> Chart:
     """The plane with decision lines."""
-    return Chart(plane(outcome, theme, narrow=charts.is_narrow(), height=380, rings=False, **more), summary)
+    return Chart(plane(outcome, theme, height=380, rings=False, **more), summary)
 
 
 def _result(section: str, doing: str, work: Callable[[Monitor], Any], **more: Any) -> Any:
@@ -87,12 +87,12 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
     )
     _say(f"Each thin line is one private model. A smaller ε means more noise, and the lines fan out.{marked}")
 
-    def picture() -> Chart:
+    def picture(narrow: bool) -> Chart:
         ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
         mask = None if kept is None or kept.ever is None else kept.ever[np.searchsorted(kept.row_ids, ids)]
         drawn = f"each thin line one of {len(outcome.theta)} private models."
         summary = f"{len(ids):,} training rows; the thick line is the model without privacy, {drawn}{marked}"
-        return _lines(outcome, theme, summary, noised=mask)
+        return _lines(outcome, theme, summary, narrow=narrow, noised=mask)
 
     charts.still_chart("lines", picture, outcome.key, marked, of=spec, rows=True, wide=True)
     other = None if noises else story.noising_run(spec)
@@ -113,7 +113,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
         return
     right = None if outcome.attack is None else outcome.attack.accuracy
 
-    def picture() -> Chart:
+    def picture(_: bool) -> Chart:
         levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
         if not np.isnan(cost.majority):
             levels.append(pictures.Level("always the commoner class", cost.majority, theme.majority, "dash"))
@@ -149,12 +149,12 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     share = "" if not gone.noise > 0 else f", and the noise by {words.three(gone.noise)}"
     st.markdown(f"Row {gone.row_id} moves the parameters by **{words.three(gone.moved)}**{share} (Euclidean distance).")
 
-    def picture() -> Chart:
+    def picture(narrow: bool) -> Chart:
         ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
         at = int(np.searchsorted(ids, gone.row_id))
         person = at if at < len(ids) and ids[at] == gone.row_id else None
-        summary = f"Row {gone.row_id} leaves: retrained without it the parameters change by {words.three(gone.moved)}.{share}"
-        return _lines(outcome, theme, summary, person=person, without=gone.after)
+        summary = f"Row {gone.row_id} leaves: retrained without it the parameters change by {words.three(gone.moved)}{share}."
+        return _lines(outcome, theme, summary, narrow=narrow, person=person, without=gone.after)
 
     charts.still_chart("person", picture, outcome.key, who, of=spec, rows=True, wide=True)
     with st.container(horizontal=True, key="buttons-scene-3"):
@@ -187,7 +187,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
     else:
         cloud, summary = story.best_bet(attack.accuracy), "What the best possible attacker would measure"
 
-    def picture() -> Chart:
+    def picture(_: bool) -> Chart:
         figure = pictures.two_histograms(cloud, ("with this person", "without"), theme)
         return Chart(figure, f"{summary}: histograms with the person and without.{limit}", lambda: cloud)
 
@@ -219,7 +219,7 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
         said = f"At this δ no ε holds for {count} trainings together: the δ of every training adds up."
         st.markdown(said)
 
-    def picture() -> Chart:
+    def picture(_: bool) -> Chart:
         figure = pictures.total_bars(sums, count, one.epsilon, method_look(spec.mechanism, theme), theme)
         return Chart(figure, f"{said} Their plain sum is {words.three(count * one.epsilon)}.")
 
