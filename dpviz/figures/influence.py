@@ -37,10 +37,11 @@ def training_map(
     overlay: NDArray[np.bool_] | None = None,
     narrow: bool = False,
     shade: tuple[str, Floats] | None = None,
+    classes: tuple[NDArray[np.bool_], tuple[str, str]] | None = None,
 ) -> go.Figure:
-    """Every training row as a point: colour is influence or another amount, shape and outline say what the noise did to it.
+    """Every training row as a point: colour is influence or another amount, shape and outline say its class and its noise.
 
-    An amber diamond received noise, a disc was trained without noise, a hollow square was never used. Rows that have a name
+    An amber diamond received noise, a disc or a square was trained without, a hollow disc was never used. Rows that have a name
     are drawn above all others. Of many rows the density is drawn, and on it, as points, the most influential ones and those
     that are chosen. Clicks and lassos return `customdata`, the row id.
 
@@ -58,11 +59,12 @@ def training_map(
         overlay: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
         narrow: whether the colour scale stands below the map, which is too narrow for it beside.
         shade: name and (n,) values >= 0 of the colour, where that is not the influence.
+        classes: (n,) rows labelled +1, which are squares, and the names of -1 and +1; None where all are discs.
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
     groups = (group for group in (named, chosen) if group is not None)
-    above, looks = np.any([np.zeros(n, bool), *groups], axis=0), _looks(n, with_noise, used, theme)
+    above, looks = np.any([np.zeros(n, bool), *groups], axis=0), _looks(n, with_noise, used, theme, classes)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
     amounts = None if n > WEBGL_FROM else np.array([f"{v:.3g}" for v in values], str)  # every selected point sends all of it
@@ -178,13 +180,24 @@ def _outline(width: NDArray[np.floating], line: Trace, symbol: str, raised: bool
     return {"size": np.maximum(width, 12.0), "line": edge}
 
 
-def _looks(n: int, with_noise: NDArray[np.bool_] | None, used: NDArray[np.bool_] | None, theme: Theme) -> _Looks:
-    """(rows, name, shape, outline) of the three kinds of rows: never used, trained without noise, received noise."""
+def _looks(
+    n: int,
+    with_noise: NDArray[np.bool_] | None,
+    used: NDArray[np.bool_] | None,
+    theme: Theme,
+    classes: tuple[NDArray[np.bool_], tuple[str, str]] | None,
+) -> _Looks:
+    """(rows, name, shape, outline) of the kinds of rows: never used, trained without noise by class, received noise."""
+    kind = "training rows" if with_noise is None else "trained without noise"
+    positive, names = classes or (np.zeros(n, bool), (kind, kind))
     received = np.zeros(n, bool) if with_noise is None else with_noise
     never = np.zeros(n, bool) if used is None else ~used & ~received
     return (
-        (never, "never used", "square-open", {"width": 1.5}),
-        (~received & ~never, "training rows" if with_noise is None else "trained without noise", "circle", {"width": 0}),
+        (never, "never used", "circle-open", {"width": 1.5}),
+        *(
+            (~received & ~never & (positive == value), escape(name), symbol, {"width": 0})
+            for value, name, symbol in zip((False, True), names, ("circle", "square"), strict=True)
+        ),
         (received, "received noise", "diamond", {"width": 2, "color": theme.noise}),
     )
 

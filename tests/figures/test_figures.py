@@ -248,9 +248,11 @@ def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
 
 def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -> None:
     xy, influence, ids = points(30)
-    chosen = ids == ids[4]
-    fig = training_map(xy, influence, ids, theme, names=("<b>a", "b"), chosen=chosen)
-    assert [t.name for t in fig.data if t.name] == ["30 training rows"]
+    chosen, yes = ids == ids[4], influence > 0.3
+    fig = training_map(xy, influence, ids, theme, names=("<b>a", "b"), chosen=chosen, classes=(yes, ("<no>", "yes")))
+    assert [t.name for t in fig.data if t.name] == [f"{(~yes).sum()} &lt;no&gt;", f"{yes.sum()} yes"]
+    shapes = {int(row): t.marker.symbol for t in fig.data[:-1] if t.customdata is not None for row in t.customdata}
+    assert shapes == {row: "square" if one else "circle" for row, one in zip(ids, yes, strict=True)}
     assert [note.text for note in fig.layout.annotations if "row" in note.text] == [f"<b>row {ids[4]}</b>"]
     assert list(fig.data[-1].customdata) == [ids[4]]
     assert fig.layout.xaxis.title.text == "&lt;b&gt;a"
@@ -267,7 +269,7 @@ def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: T
     shapes = {int(row): t.marker.symbol for t in dots for row in t.customdata}
     for row, symbol in shapes.items():
         k = (row - 7) // 3
-        assert symbol == ("diamond" if noisy[k] else "circle" if used[k] else "square-open")
+        assert symbol == ("diamond" if noisy[k] else "circle" if used[k] else "circle-open")
     order = [int(row) for t in dots for row in t.customdata]
     top = {*ids[named], ids[0]}
     assert set(order[-len(top) :]) == top

@@ -156,6 +156,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen, theme
         named=named,
         overlay=other,
         narrow=charts.is_narrow(),
+        classes=(dataset.y[run.row_ids] > 0, dataset.label_names),
     )
     crossed = "" if other is None or not other.any() else " A cross marks rows whose noise differs in A."
     rough = inspected.approximation(influence)
