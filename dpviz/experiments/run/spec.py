@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from dpviz.common.validate import InvalidInput, show
@@ -46,6 +46,16 @@ class RunSettings:
 def shared_fields(spec: RunSettings) -> dict[str, Any]:
     """The fields of `RunSettings` of a run or a sweep."""
     return {f.name: getattr(spec, f.name) for f in fields(RunSettings)}
+
+
+if TYPE_CHECKING:
+    from dpviz.datasets import Dataset
+
+    class DatasetName:
+        """For type checkers: what is given may be a dataset, what is kept is its name."""
+
+        def __get__(self, spec: Any, owner: Any) -> str: ...
+        def __set__(self, spec: Any, value: str | Dataset) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,8 @@ class RunSpec(RunSettings):
     dpviz.common.validate.InvalidInput: epsilon: must be above 0, got 0. Give a privacy budget above 0, for example 1.0.
     """
 
+    if TYPE_CHECKING:
+        dataset: DatasetName = DatasetName()
     mechanism: str = AUTOMATIC
     epsilon: float = 1.0
     params: Mapping[str, Any] = field(default_factory=dict)

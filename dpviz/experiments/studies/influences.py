@@ -31,7 +31,7 @@ def influence_of(
     213
     """
     if isinstance(of, Dataset | str):
-        of = RunSpec(of)  # type: ignore[arg-type]  # it takes a dataset for its name
+        of = RunSpec(of)
     if isinstance(of, RunSpec):
         setup = setup_for(of)
         return influence.influence_of(setup.problem, theta, solver=solver, row_ids=setup.split.train)

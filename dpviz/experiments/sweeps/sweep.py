@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import tomli_w
@@ -19,6 +19,10 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared_fields
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 from dpviz.experiments.sweeps.curves import sort_by_mechanism
+
+if TYPE_CHECKING:
+    from dpviz.datasets import Dataset
+    from dpviz.experiments.run.spec import DatasetName
 
 DEFAULT_EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -44,7 +48,10 @@ class SweepSpec(RunSettings):
     [range(0, 10), range(10, 20)]
     """
 
-    dataset: str = "breast-cancer"
+    if TYPE_CHECKING:
+        dataset: DatasetName = DatasetName()
+    else:
+        dataset: str = "breast-cancer"
     mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd")
     epsilons: Sequence[float] = DEFAULT_EPSILONS
     metrics: Sequence[str] = ()
@@ -172,7 +179,7 @@ def sort_rows(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
 
 
 def sweep(
-    dataset: str = "breast-cancer",
+    dataset: str | Dataset = "breast-cancer",
     model: str = "logistic",
     mechanisms: Mapping[str, Mapping[str, Any]] | Iterable[str] = ("output-gaussian", "dp-gd"),
     epsilons: Sequence[float] = DEFAULT_EPSILONS,
