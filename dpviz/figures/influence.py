@@ -41,30 +41,28 @@ def training_map(
 ) -> go.Figure:
     """Every training row as a point: colour is influence or another amount, shape and outline say its class and its noise.
 
-    An amber diamond received noise, a disc or a square was trained without, a hollow disc was never used. Rows that have a name
-    are drawn above all others. Of many rows the density is drawn, and on it, as points, the most influential ones and those
-    that are chosen. Clicks and lassos return `customdata`, the row id.
+    An amber diamond received noise, a disc or a square was trained without, a hollow disc was never used; named rows lie above.
+    Of many rows the density is drawn, and on it, as points, the most influential ones and the chosen ones.
 
     Args:
-        points: (n, 2).
+        points, names: (n, 2), and names of the two axes.
         influence: (n,) >= 0, shown on a logarithmic scale, over four decades at most.
         row_ids: (n,) what a selection returns.
-        names: of the two axes.
         with_noise: (n,) rows that received noise; None where noise is not put on rows.
-        chosen: (n,) rows to ring, for example the selected person.
+        chosen: (n,) rows to ring.
         group: (n,) rows that stand out while all others fade; None or none of them fades nothing.
         scaled: whether the axes have a scale that means something.
-        used: (n,) rows that training used at least once; None where that is not counted.
+        used: (n,) rows that training used; None where that is not counted.
         named: (n,) rows whose ids are written beside them, a few.
         overlay: (n,) rows that received noise in one of this run and run A and not in the other: a cross on each.
-        narrow: whether the colour scale stands below the map, which is too narrow for it beside.
+        narrow: whether the colour scale stands below the map.
         shade: name and (n,) values >= 0 of the colour, where that is not the influence.
         classes: (n,) rows labelled +1, which are squares, and the names of -1 and +1; None where all are discs.
     """
     n = len(points)
     kind, base = ("scattergl", 5.0) if n > WEBGL_FROM else ("scatter", 8.0 if n > 1000 else 11.0)
-    groups = (group for group in (named, chosen) if group is not None)
-    above, looks = np.any([np.zeros(n, bool), *groups], axis=0), _looks(n, with_noise, used, theme, classes)
+    above = np.any([np.zeros(n, bool), *(group for group in (named, chosen) if group is not None)], axis=0)
+    looks = _looks(n, with_noise, used, theme, classes)
     title, values = shade or ("influence", influence)
     colour, bar = _logarithmic(values, title, below=narrow)
     amounts = None if n > WEBGL_FROM else np.array([f"{v:.3g}" for v in values], str)  # every selected point sends all of it
@@ -80,8 +78,8 @@ def training_map(
     scale = {"colorscale": [[0.0, theme.scale[0]], [0.5, theme.scale[1]], [1.0, theme.scale[2]]]} | bar
     notes = drawn.names(chosen) + ([note(title, 0.5, 0, paper="xy", yshift=-72 - _SCALED * scaled)] if narrow else [])
     lower = (_BAR + _SCALED * scaled) if narrow else 0
-    layout: Trace = {"coloraxis": scale, "annotations": notes, "height": MAP + more + lower}
-    return figure(theme, traces, **layout, **_layout(names, scaled, more, below=lower))
+    layout = _layout(names, scaled, more, below=lower)
+    return figure(theme, traces, coloraxis=scale, annotations=notes, height=MAP + more + lower, **layout)
 
 
 @dataclass(frozen=True, eq=False)
