@@ -100,9 +100,10 @@ def still_chart(
         given: what else decides the picture.
         wide: whether it takes the whole width of a page.
     """
-    chart_here = partial(make, is_narrow())  # a report is written later, where there is no window
+    narrow = is_narrow()
+    chart_here = partial(make, narrow)  # a report is written later, where there is no window
     recorder.keep(key, chart_here, rows=rows, of=of)
-    width = (_WIDE if wide else _SIZES)[is_narrow()]
+    width = (_WIDE if wide else _SIZES)[narrow]
 
     def draw(_: Monitor) -> tuple[str, str, bool]:
         made = chart_here()
