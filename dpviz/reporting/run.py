@@ -66,7 +66,7 @@ def _usefulness(result: Result, cost: Cost) -> list[Part]:
     if default_metric(result.setup.dataset.y) != "accuracy":
         rest = f"the majority label alone is right {words.percent(1 - share)}"
         parts.append(Text(f"The rarer class has {words.percent(share)} of the rows: {rest}."))
-    if not cost.there:
+    if not cost.has_value:
         return parts
     lost = f"What the {metric.within} is lost to{' (shares)' if metric.shares else ''}"
     return [*parts, pictures.accuracies(result, cost, LIGHT), Table(lost, cost.table())]

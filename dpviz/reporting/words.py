@@ -157,7 +157,7 @@ def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) ->
     """
     limit = attacks(cal, attack)
     second = f"{limit[:1].upper()}{limit[1:]}."
-    if not cost.there:
+    if not cost.has_value:
         return f"{title}: {cost.metric.within} has no value here: {NO_VALUE[cost.metric.needs]}.", second
     without = metric_value(cost.metric, cost.non_private)
     return f"{title} has {target_text(cost.metric, cost.mean)}; without privacy, {without}: {privacy_cost(cost)}.", second

@@ -120,7 +120,7 @@ def still_chart(
 
 
 def _menu(key: str, summary: str, data: Any, of: RunSpec | None, save: str = "") -> None:
-    """What belongs to a picture: its content in words, its table, its PNG and its call."""
+    """The menu of a picture: its content in words, its table, its PNG and its call."""
     with st.popover("", icon=":material/more_horiz:", key=f"menu-{key}", help="About this picture", type="tertiary"):
         st.caption(words.markdown(summary), help=glossary.explain(summary))
         if data is not None:

@@ -94,7 +94,7 @@ def outcome_beside(spec: RunSpec) -> Outcome | None:
         panels.text(f"A ({words.title(kept)}) is trained on other rows, so nothing of it stands here.")
         return None
     result = outcome()
-    return result if result is not None and result.cost.there else None
+    return result if result is not None and result.cost.has_value else None
 
 
 def difference_from(measure: Metric, value: float, a: float) -> str:

@@ -48,7 +48,7 @@ def numbers(outcome: Outcome) -> None:
     ]
     cost, measure = outcome.cost, outcome.cost.metric
     if measure.id != "accuracy":
-        spread = f" {words.spread_text(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.there else ""
+        spread = f" {words.spread_text(cost.private, shares=measure.shares)}" if len(cost.private) > 1 and cost.has_value else ""
         private = words.metric_value(measure, cost.mean) + spread.partition(" over")[0]
         best, floor_value = words.metric_value(measure, cost.non_private), words.metric_value(measure, cost.majority)
         rows.insert(0, (f"Test {measure.within}", private, best, floor_value))
@@ -187,7 +187,7 @@ _NAMES = ("Private", "Cost of privacy", "Its parts", "Without privacy", "An atta
 def _column(outcome: Outcome) -> tuple[str, ...]:
     """The table's column for one run."""
     cost, measure = outcome.cost, outcome.cost.metric
-    if not cost.there:
+    if not cost.has_value:
         values = ("no value",) * 4
     else:
         values = (
@@ -236,7 +236,7 @@ def sentence(a: Outcome, b: Outcome) -> str:
     parts = []
     if a.spec.dataset != b.spec.dataset:
         parts.append("the datasets differ")
-    if a.cost.there and b.cost.there and a.cost.metric.id == measure.id:
+    if a.cost.has_value and b.cost.has_value and a.cost.metric.id == measure.id:
         change = float(b.cost.private.mean() - a.cost.private.mean())
         size = words.amount(measure, abs(change))
         unit = " points" if measure.shares and size != "nothing" else ""

@@ -76,7 +76,7 @@ def _with_overlay(
 ) -> tuple[Gauge | None, Gauge | None]:
     """The gauges with dotted marks for the run that is kept."""
     measure = overlay.cost.metric
-    if useful is not None and overlay.cost.there and measure.id == outcome.cost.metric.id:
+    if useful is not None and overlay.cost.has_value and measure.id == outcome.cost.metric.id:
         mean = float(overlay.cost.private.mean())
         useful = replace(useful, marks=[*useful.marks, Mark(f"A {words.metric_value(measure, mean)}", mean, "dot")])
     if attack is not None and overlay.attack is not None:
@@ -88,7 +88,7 @@ def _with_overlay(
 def _useful(outcome: Outcome) -> tuple[Gauge | None, str]:
     """The metric with the parts of its cost, and the same in words; no gauge where it has no value."""
     cost, measure = outcome.cost, outcome.cost.metric
-    if not cost.there:
+    if not cost.has_value:
         return None, f"{measure.label} has no value here: {words.NO_VALUE[measure.needs]}. Choose another metric in the sidebar."
 
     def value(number: float) -> str:

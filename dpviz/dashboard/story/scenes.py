@@ -109,7 +109,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     panels.headline(*words.headline(words.title(spec), cost, outcome.calibration, outcome.attack), of=spec)
     work = partial(story.cost_over, replace(spec, epsilon=1.0), GRID, measure.id)
     curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
-    if curve is None or not cost.there or not len(curve):
+    if curve is None or not cost.has_value or not len(curve):
         return
     right = None if outcome.attack is None else outcome.attack.accuracy
 

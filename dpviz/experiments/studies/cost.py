@@ -57,7 +57,7 @@ class Cost:
         return 1 if self.metric.higher_is_better else -1
 
     @property
-    def there(self) -> bool:
+    def has_value(self) -> bool:
         """True where the metric has a value for this method and model."""
         return bool(np.isfinite([*self.private, *self.noiseless, self.non_private]).all())
 

@@ -98,7 +98,7 @@ def training_loss_note(cost: Cost, spec: RunSpec, lam: float) -> str | None:
         cost: in a metric; arguments else as for `majority_baseline`.
         lam: lambda of the run.
     """
-    if not cost.metric.shares or not cost.there or not cost.training >= max(MUCH, cost.noise):
+    if not cost.metric.shares or not cost.has_value or not cost.training >= max(MUCH, cost.noise):
         return None
     lost = f"{100 * cost.training:.1f} points in {cost.metric.within} are lost without any noise"
     by_hand = _by_hand(spec)
