@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dpviz.dashboard.frame import current_run, fields, guessing, page, pinned, sidebar
-from dpviz.dashboard.one_run import KEYS, details, views
+from dpviz.dashboard.one_run import KEYS, sections, views
 
 theme = page.start("One model", "What does privacy cost this model, and does it protect anyone?")
 answer = st.container()
@@ -23,8 +23,8 @@ if outcome is not None:
     with right:
         views.scale(outcome, theme, kept)
     if kept is not None:
-        details.differences(kept, outcome)
+        sections.differences(kept, outcome)
     page.top_first()
     guessing.draw_trial(outcome)
     views.actions(spec)
-    details.details(outcome, theme)
+    sections.draw(outcome, theme)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from dpviz.dashboard.frame import fields, page, pinned, ranking, sidebar
 from dpviz.dashboard.jobs import tasks, watching
-from dpviz.dashboard.trade_off import KEYS, answers, curves, presets, running, settings, tuning
+from dpviz.dashboard.trade_off import KEYS, curves, method_comparison, presets, running, settings, tuning
 from dpviz.reporting import words
 
 theme = page.start("Trade-off", "Which method is best, and how much ε does it need?")
@@ -25,18 +25,18 @@ view = running.start(ranked, spec, chosen, theme, kept)
 left, right = st.columns([2, 3], gap="medium")
 if view is not None:
     with answer:
-        tasks.follow(ranked, lambda measured: answers.headline(view, measured), working=measuring, every=2.0)
+        tasks.follow(ranked, lambda measured: method_comparison.headline(view, measured), working=measuring, every=2.0)
     with left:
         work = "Measuring every method"
-        tasks.follow(ranked, lambda measured: answers.rank(view, measured), work, working=measuring, every=2.0)
+        tasks.follow(ranked, lambda measured: method_comparison.rank(view, measured), work, working=measuring, every=2.0)
     with right:
         running.draw_live(view, running.progress)
         running.draw_live(view, curves.picture, every=running.PICTURES)
 settings.draw(own, chosen.metric)
 if view is not None:
-    answers.section(view)
+    method_comparison.section(view)
 with st.expander(f"Tune and cross-validate at ε = {words.three(spec.epsilon)}", expanded=chosen.tune is not None):
     tuning.section(spec, chosen, theme)
     if view is not None:
-        answers.cross_validation(view)
+        method_comparison.cross_validation(view)
 presets.section(spec, chosen, view)

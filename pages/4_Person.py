@@ -1,5 +1,7 @@
 """One person: what the model loses without them, the odds of an attack, the noise they received; a map to choose from."""
 
+from functools import partial
+
 import streamlit as st
 
 from dpviz.dashboard.components import folds, guarantee
@@ -17,12 +19,13 @@ with left:
     budget = st.container(key="budget")
 spec = sidebar.sidebar(own, budget=budget, measured=True)
 doing = "Training and measuring each row's influence"
-found = tasks.compute_once("rows", doing, inspected.inspect_with_influence, spec)
+found = tasks.current("rows", doing, partial(inspected.inspect_with_influence, spec), of=spec, kept=False)
 if found is not None:
     inspection, influence = found
     chosen = selection.choose(own, inspection, influence)
     kept = pinned.other_run(spec)
-    theirs = None if kept is None else tasks.compute_once("pinned-rows", doing, inspected.inspect_with_influence, kept)
+    its = None if kept is None else partial(inspected.inspect_with_influence, kept)
+    theirs = None if its is None else tasks.current("pinned-rows", doing, its, of=kept, kept=False)
     a = None if theirs is None else theirs[0]
     with answer:
         influence_map.headline(inspection, influence)

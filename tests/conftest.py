@@ -1,6 +1,7 @@
 """Fixtures that many tests share."""
 
 import functools
+import gc
 import os
 import sys
 import threading
@@ -96,3 +97,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     first = ("test_planted_mistakes.py", "browser", "pages", "test_contract.py", "auditing", "datasets")
     order = {name: k for k, name in enumerate(first)}
     items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], len(first)))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays: Streamlit collects garbage after every drawing of a page, most of the time among libraries."""
+    gc.collect()
+    gc.freeze()

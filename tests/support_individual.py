@@ -18,6 +18,6 @@ def fitted(mechanism: str, problem: Problem, seeds: int = 2, **params: object) -
 
 def individual(mechanism: str, problem: Problem, **params: object) -> IndividualEpsilon:
     built, cal, fit = fitted(mechanism, problem, **params)
-    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.select(0))
     assert found is not None
     return found

@@ -35,6 +35,10 @@ def test_pages_are_made_from_declarations_and_numbers(generated: ModuleType) -> 
     page = generated.claimed_and_proved()
     assert all(f"| {label} |" in page for label in generated.data("survey")["label"])
     assert "<svg" in (ROOT / "docs" / "claimed_and_proved.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.long
+def test_the_page_of_figures_has_every_verdict(generated: ModuleType) -> None:
     figures = generated.figures()
     assert all(f"| {one.text} | {one.verdict.headline} |" in figures for one in saved.load().figures)
 

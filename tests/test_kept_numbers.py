@@ -83,7 +83,7 @@ def of_training(built: Mechanism, model: str, budgets: Sequence[Budget], *, pair
         found["unrecorded"] = built.fit(Training(problem, declared, spawn(5, 2), record=False)).record
     for e, calibration in enumerate(declared):
         if isinstance(built, can.IndividualBudget):
-            found[f"individual {e}"] = built.individual(problem, calibration, fit.theta[e], fit.record.at(e))
+            found[f"individual {e}"] = built.individual(problem, calibration, fit.theta[e], fit.record.select(e))
         if isinstance(built, can.HasRule):
             found[f"rules {e}"] = built.rule_views(problem, calibration)
     if isinstance(built, can.ProtectsQuery):

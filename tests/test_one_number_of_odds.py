@@ -15,7 +15,7 @@ from dpviz.auditing.runs import FEATURES, ROWS
 from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.jobs import cached_runs
-from dpviz.dashboard.one_run.details import compare_bounds
+from dpviz.dashboard.one_run.sections import compare_bounds
 from dpviz.experiments.run.setup import mechanism_for_rows
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over
@@ -52,7 +52,7 @@ def test_every_page_and_command_shows_the_same_number(mechanism: str, shell: She
     take("accounting page", strongest_attack(spec.build(), result.setup.problem.setting, result.calibration))
     seen["trade-off axis"] = dict(odds_over(spec, [0.3, 1.0])).get(1.0)
     for command in ("run", "calibrate --accountants"):
-        if command != "run" and noise_comparison.accounted_release(spec) is None:
+        if command != "run" and noise_comparison.accounted_release(spec).released is None:
             continue
         told = shell.json(f"{command} {RUN} {mechanism}".split())["attack"]
         seen[f"dpviz {command}"] = None if told is None else told["accuracy"]  # type: ignore[index]

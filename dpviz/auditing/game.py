@@ -347,7 +347,7 @@ def _both_sides(game: Game, runs: range, monitor: Monitor) -> tuple[list[Floats]
         fits = [version.fit(dataclasses.replace(training, monitor=tick)) for version, tick in track(inside, game.versions)]
         outputs.append(np.hstack([_output(fit) for fit in fits]))
         if fits[-1].distribution is not None:
-            declared.append(fits[-1].distribution.at(0))
+            declared.append(fits[-1].distribution.select(0))
     return outputs, Distributions(*declared) if len(game.versions) == 1 and len(declared) == 2 else None
 
 

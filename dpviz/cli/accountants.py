@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
         check_choice("compare", compare, list_mechanisms())
         spec = noise_comparison.change_method(spec, compare)
     comparison = noise_comparison.accounted_release(spec)
-    if comparison is None:
+    if comparison.released is None:
         methods = ", ".join(noise_comparison.accountable_methods(spec))
         cause = f"{spec.mechanism} adds no Gaussian noise of bounded sensitivity that accountants could be compared on"
         raise InvalidInput("--mechanism", cause, f"Choose one of {methods}." if methods else "Choose another model.")

@@ -242,32 +242,11 @@ def _backend(scheduler: str | None) -> Iterator[bool]:
     if scheduler is None:
         # a tracker process of joblib tidies up after workers that were killed, and would say so beside our one line
         os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-        with parallel_config(backend="loky"), _silent_workers():
+        with parallel_config(backend="loky"):
             yield False
         return
     with _client(scheduler) as client, parallel_config(backend="dask", client=client):
         yield True
-
-
-@contextlib.contextmanager
-def _silent_workers() -> Iterator[None]:
-    """Starts workers without this call's standard output.
-
-    A worker that is being started while this call is killed would print a traceback there.
-    """
-    sys.stdout.flush()
-    try:
-        own = os.dup(1)
-    except OSError:  # it is closed
-        yield
-        return
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-        yield
-    finally:
-        os.dup2(own, 1)
-        os.close(own)
 
 
 @contextlib.contextmanager

@@ -134,9 +134,9 @@ class Knob(ABC):
         """A value as people read it."""
         return self.text(value)
 
-    @abstractmethod
     def describe(self) -> str:
-        """The values that are allowed, in words."""
+        """The values that are allowed, in words; none are for what only a page asks for."""
+        return ""
 
     def form(self, value: Any) -> Form:
         """The control on a page, where the knob has `value` now."""
@@ -306,7 +306,7 @@ class Switch(Knob):
         return check_bool(name, value)
 
     def parse(self, name: str, text: str) -> Any:
-        return check_choice(name, text.lower(), ("true", "false")) == "true"
+        return check_choice(name, text.lower(), ("true", "1", "false", "0")) in ("true", "1")
 
     def text(self, value: Any) -> str:
         return "true" if value else "false"

@@ -29,7 +29,7 @@ class OutputNoise:
     family: Noise
     apart: bool = False
 
-    def at(self, e: int) -> OutputNoise:
+    def select(self, e: int) -> OutputNoise:
         """The distribution at budget e alone, whose centre is (m,) or (S, m)."""
         centre = self.centre[e] if self.apart else self.centre
         return OutputNoise(centre, self.scale[e : e + 1], self.family)
@@ -72,7 +72,7 @@ class NoiseRecord:
     clipped: NDArray[Any] | None = None
     path: NDArray[Any] | None = None
 
-    def at(self, e: int) -> NoiseRecord:
+    def select(self, e: int) -> NoiseRecord:
         """The record of budget e alone: every array has length 1 on the first axis."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         cut: dict[str, Any] = {k: v[e : e + 1] for k, v in values.items() if isinstance(v, np.ndarray) and v.shape[0] > 1}

@@ -124,11 +124,11 @@ def solvers(problem: Problem, places: Floats, report: Callable[[], None]) -> Cal
     shared = bool((places == places[0]).all())
 
     @cache
-    def at(r: int) -> Solve:
+    def solver_at(r: int) -> Solve:
         report()
         return solver(problem, places[r])
 
-    return lambda r, vector: at(0 if shared else r)(vector[None])[0]
+    return lambda r, vector: solver_at(0 if shared else r)(vector[None])[0]
 
 
 class RowLog:

@@ -101,8 +101,7 @@ class Rows:
 
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
         """A block of rows of one of the arrays above, by the array's name."""
-        values: NDArray[np.floating] = getattr(self, name)[block]
-        return values
+        return getattr(self, name)[block]
 
     @cached_property
     def _derived(self) -> dict[str, Any]:
@@ -114,8 +113,7 @@ class Rows:
             with _making:
                 if key not in self._derived:
                     self._derived[key] = make()
-        value: T = self._derived[key]
-        return value
+        return self._derived[key]
 
     def parts(self, count: int) -> list[tuple[int, Rows]]:
         """The rows in parts of nearly equal length, each with the position of its first row; kept with what they derive."""
@@ -201,8 +199,7 @@ class Batch(Rows):
         return self.parent.longest
 
     def part(self, name: str, block: slice) -> NDArray[np.floating]:
-        values: NDArray[np.floating] = getattr(self.parent, name).take(self.index[block], axis=0)
-        return values
+        return getattr(self.parent, name).take(self.index[block], axis=0)
 
 
 def gram(rows: Floats, weight: Floats) -> Floats:

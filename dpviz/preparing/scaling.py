@@ -50,8 +50,7 @@ def near_corner(x: Floats, numbers: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """
     centred = np.where(numbers, 2 * x - 1, x)
     along = -centred[:, numbers].sum(axis=1)
-    counted: NDArray[np.bool_] = along > NEAR * math.sqrt(numbers.sum()) * norms.row_norms(centred)
-    return counted
+    return along > NEAR * math.sqrt(numbers.sum()) * norms.row_norms(centred)
 
 
 class ScalingChosen(Preparation):

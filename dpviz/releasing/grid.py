@@ -164,7 +164,7 @@ def publish(mechanism: Mechanism, setting: Setting, cal: Calibration, fit: Fit, 
     Raises:
         InvalidInput: a parameter is too large for the grid, or no number.
     """
-    noise = None if fit.distribution is None else fit.distribution.at(0)
+    noise = None if fit.distribution is None else fit.distribution.select(0)
     if noise is not None and noise.family.id in EXACT and noise.scale[0] > 0:
         scale, centre = float(noise.scale[0]), np.atleast_2d(noise.centre)[0]
         step = step_of(scale)

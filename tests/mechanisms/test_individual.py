@@ -171,7 +171,7 @@ def test_without_noise_nobody_has_an_epsilon(name: str) -> None:
     built = dpviz.list_mechanisms()[name]()
     quiet = built.calibrate(problem.setting, Budget(1.0, 0.0 if built.pure else 1e-5)).noiseless()
     fit = built.fit(Training(problem, [quiet], spawn(0, 2)))
-    found = built.individual(problem, quiet, fit.theta[0], fit.record.at(0))
+    found = built.individual(problem, quiet, fit.theta[0], fit.record.select(0))
     assert found is None or not np.isfinite(found.epsilon).any()
 
 
@@ -263,7 +263,7 @@ def along_by_hand(
 def test_poisson_batches_cost_a_row_what_dp_accounting_says(mechanism: str, params: dict[str, object]) -> None:
     problem = make_problem(n=12, d=3, lam=0.05, seed=3)
     built, cal, fit = fitted(mechanism, problem, **params)
-    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.select(0))
     path, own = fit.record.path[0, 1], found.epsilon[1]
     # no row costs more than the worst case by the mechanism's own accountant, which is tighter: those rows are left out
     rows = np.flatnonzero(own < own.max())[:4]
@@ -304,13 +304,13 @@ def test_published_single_row_steps_have_no_individual_epsilon() -> None:
     problem = make_problem(n=20, d=3)
     for mechanism, params in (("bassily-sgd", {"mode": "faithful"}), ("dp-svrg", {"noise": "published"})):
         built, cal, fit = fitted(mechanism, problem, 1, **params)
-        assert built.individual(problem, cal, fit.theta[0], fit.record.at(0)) is None
+        assert built.individual(problem, cal, fit.theta[0], fit.record.select(0)) is None
 
 
 def test_filtered_rows_spend_their_budget_and_no_more() -> None:
     problem = make_problem(n=30, d=3)
     built, cal, fit = fitted("renyi-filter", problem, full_steps=5, stretch=6.0)
-    record = fit.record.at(0)
+    record = fit.record.select(0)
     assert record.gradient_energy.max() <= 5 * (1 + 1e-9)
     stopped = record.visits < len(record.timeline[0, 0])  # type: ignore[index]
     assert stopped.any()
@@ -335,7 +335,7 @@ def test_a_path_that_nobody_would_wait_for_is_not_followed(monkeypatch: pytest.M
     built, declared, fit = fitted("dp-sgd", problem)
     for most, followed in ((10**9, True), (100, False)):
         monkeypatch.setattr("dpviz.mechanisms.individual._MOST_NORMS", most)
-        assert (built.individual(problem, declared, fit.theta[0], fit.record.at(0)) is not None) is followed
+        assert (built.individual(problem, declared, fit.theta[0], fit.record.select(0)) is not None) is followed
 
 
 def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
@@ -345,7 +345,7 @@ def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
     """
     problem = make_problem(n=8, d=3, lam=0.05, seed=3, model="mlp-2")
     built, cal, fit = fitted("dp-svrg", problem, 1, rounds=2, inner_steps=3, clip_norm=0.4)
-    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.select(0))
     path, details = fit.record.path[0, 0], cal.details
 
     def loss(i: int, theta: np.ndarray) -> float:
@@ -377,7 +377,7 @@ def test_path_energy_is_what_the_rows_contributed() -> None:
     lengths = [problem.model.gradient_norms(at, problem.rows) for at in (np.zeros((2, 3)), *(run.theta[0] for run in shorter))]
     energy = (np.minimum(lengths, 0.3) ** 2).sum(axis=0).T
     np.testing.assert_allclose(fit.record.gradient_energy[0], energy, rtol=1e-5)
-    found = built.individual(problem, cal, fit.theta[0], fit.record.at(0))
+    found = built.individual(problem, cal, fit.theta[0], fit.record.select(0))
     np.testing.assert_allclose(found.epsilon, gaussian_epsilon(1e-5, np.sqrt(energy) / (30 * cal.noise_scale)), rtol=1e-5)
     assert shorter[0].record.gradient_energy is None
 

@@ -288,7 +288,7 @@ def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
         assert ruled.released(problem.setting, cal) == typed.released(problem.setting, cal)
         fits = [one.fit(Training(problem, [cal, cal.noiseless()], spawn(0, 2))) for one in (ruled, typed)]
         np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
-        own = [one.individual(problem, cal, fits[0].theta[0], fits[0].record.at(0)) for one in (ruled, typed)]
+        own = [one.individual(problem, cal, fits[0].theta[0], fits[0].record.select(0)) for one in (ruled, typed)]
         assert own[0] is not None
         assert own[1] is not None
         np.testing.assert_array_equal(own[0].epsilon, own[1].epsilon)

@@ -1,5 +1,6 @@
 """Pages without a browser: pages wait for their runs, and nothing waits for a browser to draw."""
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,13 @@ from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.dashboard.story import scenes
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _libraries_are_no_garbage() -> None:
+    """As in `frame/server.py`: what the pages before have loaded is left out of the collections after every drawing."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import recorder
 from dpviz.dashboard.frame import headless, links
 from dpviz.dashboard.jobs.pool import THREADS
-from dpviz.dashboard.one_run import details
+from dpviz.dashboard.one_run import sections
 from dpviz.datasets.sources import own
 from dpviz.figures import style
 from dpviz.figures.style import light_theme
@@ -206,7 +206,7 @@ def page(**query: str) -> AppTest:
 
 
 def click(made: AppTest, *boxes: str) -> AppTest:
-    for name, label in details.SWITCHES.items():
+    for name, label in sections.SWITCHES.items():
         next(box for box in made.checkbox if box.label == label).set_value(name in boxes)
     (button,) = (one for one in made.button if one.label.startswith("Train a model"))
     button.click().run()
@@ -233,7 +233,7 @@ def test_what_the_shell_refuses_is_refused_until_its_switch_is_set() -> None:
     click(claimed)
     (said,) = (one.value for one in claimed.error)
     assert "no proof" in said
-    assert details.SWITCHES["i-know-this-is-not-proved"].lower() in said, "the control, and not the shell's switch"
+    assert sections.SWITCHES["i-know-this-is-not-proved"].lower() in said, "the control, and not the shell's switch"
     assert "observed.release" not in claimed.session_state
     (said,) = (one.value for one in click(claimed, "i-know-this-is-not-proved").success)
     assert "proved: nothing" in said
@@ -249,7 +249,7 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
         given.append(how | {"thread": threading.current_thread().name})
         raise InvalidInput("x", "refused", "No.")
 
-    monkeypatch.setattr(details, "release", refuse)
+    monkeypatch.setattr(sections, "release", refuse)
     made = page()
     (commands,) = (one for one in parser()._actions if isinstance(one, argparse._SubParsersAction))
     switches = {
@@ -259,7 +259,7 @@ def test_the_app_asks_what_the_shell_asks(monkeypatch: pytest.MonkeyPatch) -> No
         for text in action.option_strings
         if text.startswith("--") and text not in ("--json", "--quiet")
     }
-    assert set(details.SWITCHES) == switches - {"private-ranges"}
+    assert set(sections.SWITCHES) == switches - {"private-ranges"}
     click(made, *switches)
     click(made)
     names = ("all_rows", "ranges_from_data", "unproved")

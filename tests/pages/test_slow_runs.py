@@ -256,7 +256,7 @@ class Looks:
             if self.left < 0:
                 self._go.set()
                 until(lambda: all(one.over for one in pool.pool().jobs()), "the end of all jobs")
-        return job._state
+        return job.state
 
     def run(self, job: Job, stop: threading.Event) -> None:
         while not (self._go.is_set() or stop.is_set()):

@@ -18,7 +18,7 @@ import dpviz
 from dpviz.dashboard.frame import ranking
 from dpviz.dashboard.jobs import pool
 from dpviz.dashboard.jobs.job import State
-from dpviz.dashboard.trade_off import answers, running, settings
+from dpviz.dashboard.trade_off import method_comparison, running, settings
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.studies import guarantees
 from dpviz.experiments.sweeps.cells import Cell
@@ -258,7 +258,7 @@ def test_methods_that_refuse_are_left_out_of_cross_validation() -> None:
     able = {"dp-gd": {"steps": 5}}
 
     def left(mechanisms: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
-        return answers._able(dpviz.SweepSpec("teaching", mechanisms=mechanisms, epsilons=(2.0,), seeds=2)).named
+        return method_comparison._able(dpviz.SweepSpec("teaching", mechanisms=mechanisms, epsilons=(2.0,), seeds=2)).named
 
     assert left(able | refused) == able
     both = able | {"bassily-sgd": {"mode": "faithful"}}

@@ -141,7 +141,7 @@ def test_a_derived_method_with_other_noise_has_no_individual_epsilon(cls: type) 
         mechanism = _with_noise(cls, family)()
         cal = protection.calibrate(mechanism, problem.setting, Budget(1.0, 1e-5))
         fit = mechanism.fit(Training(problem, [cal], spawn(0, 2)))
-        found[family.id] = protection.individual(mechanism, problem, cal, fit.theta[0], fit.record.at(0))
+        found[family.id] = protection.individual(mechanism, problem, cal, fit.theta[0], fit.record.select(0))
     assert found["gaussian"] is not None
     assert found["half-normal"] is None
 

@@ -289,7 +289,7 @@ NAMES = st.one_of(
 ).map(lambda name: f"data/{name}")
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(NAMES)
 def test_shell_address_toml_and_python_give_the_same_run_back_for_any_name(name: str) -> None:
     spec = dpviz.RunSpec(name, mechanism="rsgd", epsilon=0.3, params={"epochs": 7, "batch_size": 9}, intercept=False)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from support import LIMIT, Cancelled, assert_refused, assert_words, cancel
+from support import LIMIT, Cancelled, assert_refused, assert_words, cancel, mostly_long
 from support_shell import Shell
 
 import dpviz
@@ -180,8 +180,9 @@ def test_links_do_not_fork_a_ledger_and_its_mode_stays(ledger: Ledger, tmp_path:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
-def test_a_writer_that_is_killed_leaves_a_whole_ledger(ledger: Ledger) -> None:
-    for attempt in range(3):
+@pytest.mark.parametrize("times", mostly_long([1, 5], 1))
+def test_a_writer_that_is_killed_leaves_a_whole_ledger(ledger: Ledger, times: int) -> None:
+    for attempt in range(times):
         writer = _writer(ledger.path, 10_000, f"w{attempt}")
         assert writer.stdout.readline() == "ready\n"
         seen = len(ledger.entries())

@@ -149,8 +149,7 @@ class Halves:
             problem, members = self.half(role, models[0]), None
         streams = [self._stream(role, k, 1) for k in models]
         given = Training(problem, [self.calibration], streams, record=False, monitor=monitor, members=members)
-        theta: Floats = train(self.mechanism, given, keep_diverged=True).fit.theta[0]
-        return theta
+        return train(self.mechanism, given, keep_diverged=True).fit.theta[0]
 
     def _stream(self, role: str, k: int, purpose: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.spec.seed, spawn_key=(_KEY, _ROLES.index(role), k, purpose))

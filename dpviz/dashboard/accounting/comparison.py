@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,42 +19,19 @@ from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.metrics import levels_of
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
+from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import noise_comparison
+from dpviz.experiments.studies.noise_comparison import Accounted
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
-from dpviz.mechanisms import Calibration, Mechanism, list_mechanisms
+from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack, comparable_bounds, strongest_attack
 from dpviz.privacy.accounting import tables as curves
-from dpviz.privacy.accounting.events import Event
 from dpviz.privacy.accounting.tables import Option
 from dpviz.privacy.budget import Status
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
-
-
-@dataclass(frozen=True)
-class Subject:
-    """The run that the page accounts for, and what it releases.
-
-    Attributes:
-        run: the page's own, or one of another method at its defaults that a person asked for.
-        calibration: of the run.
-        compared: the same without private ranges.
-        released: the Gaussian releases of the method itself; None where there are none with a proved sensitivity.
-    """
-
-    run: RunSpec
-    mechanism: Mechanism
-    calibration: Calibration
-    compared: Calibration
-    released: Event | None
-
-    @property
-    def title(self) -> str:
-        """Method and budget."""
-        return f"{self.mechanism.label} at {words.budget(self.calibration.budget)}"
 
 
 def compare_choice(spec: RunSpec) -> Field[str]:
@@ -64,57 +41,53 @@ def compare_choice(spec: RunSpec) -> Field[str]:
     return fields.choice("compare", "Method", options, spec.mechanism, few=0)
 
 
-def subject_of(spec: RunSpec, choice: Field[str]) -> Subject:
-    """The run that is accounted for, by the control."""
-    name = choice.draw()
-    run = noise_comparison.change_method(spec, name)
+def subject_of(spec: RunSpec, choice: Field[str]) -> Accounted:
+    """The run that is accounted for, by the control: the page's own, or one of another method at its defaults."""
+    run = noise_comparison.change_method(spec, choice.draw())
     if run is not spec:
         mine = list_mechanisms()[spec.mechanism].label
         panels.note(f"You asked for this method, at its defaults; the sidebar’s is {mine}.")
     subject = noise_comparison.accounted_release(run)
-    if subject is None:
-        cal = calibration_of(run)
-        return Subject(run, run.build(), cal, cal, None)
-    if subject.calibration.method_budget is not None:
+    if subject.released is not None and subject.calibration.method_budget is not None:
         panels.note(
             f"A part of ε pays for what was found privately in the rows before training. Accountants are compared "
             f"on the method itself, which has {words.budget(subject.compared.budget)}."
         )
-    return Subject(run, subject.mechanism, subject.calibration, subject.compared, subject.released)
+    return subject
 
 
-def compute_options(subject: Subject) -> tuple[list[Option], Attack | None] | None:
+def compute_options(subject: Accounted) -> tuple[list[Option], Attack | None] | None:
     """The noise that each accountant asks for, and the best possible attack; None until they are there, after seconds."""
 
-    def compute(run: RunSpec, monitor: Monitor) -> tuple[list[Option], Attack | None]:
-        attack = strongest_attack(subject.mechanism, setting_of(run), subject.calibration)
+    def compute(monitor: Monitor) -> tuple[list[Option], Attack | None]:
+        attack = strongest_attack(subject.mechanism, setting_of(subject.run), subject.calibration)
         monitor(0.5)
         return [] if subject.released is None else curves.options(subject.released, subject.compared.budget), attack
 
-    return tasks.compute_once("accounting", "Accounting", compute, subject.run)
+    return tasks.current("accounting", "Accounting", compute, of=subject.run, kept=False)
 
 
-def headline(subject: Subject, accountants: Sequence[Option], attack: Attack | None) -> None:
+def headline(subject: Accounted, accountants: Sequence[Option], attack: Attack | None) -> None:
     """The noise that the tightest proof needs, and the one that needs most; or the method's own noise; in one sentence."""
-    cal = subject.calibration
+    cal, title = subject.calibration, f"{subject.mechanism.label} at {words.budget(subject.calibration.budget)}"
     if subject.released is None:
         noise = (
             f"it adds {cal.noise_family.name} noise of scale {words.three(cal.noise_scale)}"
             if cal.noise_scale > 0
             else "no noise"
         )
-        panels.headline(f"{subject.title}: {noise}; {words.attacks(cal, attack)}.", of=subject.run)
+        panels.headline(f"{title}: {noise}; {words.attacks(cal, attack)}.", of=subject.run)
         return
     smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in accountants if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     panels.headline(
-        f"{subject.title}: the tightest proof needs noise σ = {words.three(smallest.sigma)} ({smallest.name}); "
+        f"{title}: the tightest proof needs noise σ = {words.three(smallest.sigma)} ({smallest.name}); "
         f"{largest.name} needs {words.three(largest.sigma / smallest.sigma)} times as much.",
         of=subject.run,
     )
 
 
-def own_noise(subject: Subject) -> None:
+def own_noise(subject: Accounted) -> None:
     """A note on the noise of a method whose releases no accountant can compare."""
     cal = subject.calibration
     st.header("How its noise is set", anchor=False)
@@ -131,7 +104,7 @@ def own_noise(subject: Subject) -> None:
     )
 
 
-def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay: Calibration | None) -> None:
+def bars(theme: Theme, subject: Accounted, accountants: Sequence[Option], overlay: Calibration | None) -> None:
     """The noise that each accountant asks for.
 
     Args:
@@ -163,7 +136,7 @@ def bars(theme: Theme, subject: Subject, accountants: Sequence[Option], overlay:
     charts.chart(fig, "sigmas", summary, lambda: curves.accountants(accountants), of=subject.run)
 
 
-def other_run(a: Outcome, attack: Attack | None, subject: Subject) -> None:
+def other_run(a: Outcome, attack: Attack | None, subject: Accounted) -> None:
     """A comparison with run A, in words: noise and best possible attack."""
     parts, cal = [], subject.calibration
     if a.spec.mechanism == subject.run.mechanism and a.calibration.noise_scale > 0:
@@ -180,7 +153,7 @@ def other_run(a: Outcome, attack: Attack | None, subject: Subject) -> None:
     panels.text(f"A is {words.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
-def guarantee_badge(subject: Subject) -> None:
+def guarantee_badge(subject: Accounted) -> None:
     """The guarantee, and where to attack it."""
     guarantee.badge(subject.calibration, subject.mechanism)
     with st.container(key="buttons-next"):
@@ -212,7 +185,7 @@ def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
         repeat.shell(f"{shell_call(spec, 'calibrate')} --accountants")
 
 
-def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) -> None:
+def usefulness(subject: Accounted, theme: Theme, accountants: Sequence[Option]) -> None:
     """The metric with the noise of each accountant."""
     spec, mechanism, cal = subject.run, subject.mechanism, subject.calibration
     finite = [o for o in accountants if math.isfinite(o.sigma)]
@@ -220,10 +193,7 @@ def usefulness(subject: Subject, theme: Theme, accountants: Sequence[Option]) ->
     size = setting_of(spec).n * setting_of(spec).m
     measure = metric.chosen_metric(spec.dataset, spec.intercept)
     levels = levels_of([measure.id])
-
-    def work(monitor: Monitor) -> dict[str, np.ndarray]:
-        return noise_comparison.metrics_by_noise(spec, mechanism, cal, scales, monitor, levels)
-
+    work = partial(noise_comparison.metrics_by_noise, spec, mechanism, cal, scales, metrics=levels)
     doing, given = "Training with each of these noises", (mechanism.id, levels, scales)
     ask = "" if size < 200_000 else "Train with each of these noises and show what it does to the metric"
     result, _ = tasks.observe("accountant-accuracy", doing, work, of=spec, given=given, ask=ask)

@@ -88,24 +88,18 @@ def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Eve
 def composition(theme: Theme, released: Event, spec: RunSpec) -> None:
     """epsilon over the number of steps with subsampling."""
     columns, rate = st.columns(3), single_step(released).rate
-    with columns[0]:
-        relation = Neighbouring(COMPOSE.draw())
-    with columns[1]:
-        q = RATE.at(rate if rate < 1 else 0.1).draw()
-    with columns[2]:
-        z = MULTIPLIER.draw()
+    relation = Neighbouring(COMPOSE.draw(place=columns[0]))
+    q = RATE.change_default(rate if rate < 1 else 0.1).draw(place=columns[1])
+    z = MULTIPLIER.draw(place=columns[2])
     given = z, q, resolve(spec).budget.delta, relation
-
-    def make(growth: tables.Composition) -> Chart:
-        return _composed(theme, growth, *given)
-
+    make = partial(_composed, theme, given)
     composed = tasks.chart("composition", "Composing", make, tables.composition, *given, run=spec, of=None)
     for name, why in ({} if composed is None else composed.refused).items():
         panels.note(f"{name}: {why}.")
 
 
-def _composed(theme: Theme, growth: tables.Composition, z: float, q: float, delta: float, relation: Neighbouring) -> Chart:
-    table, drawn = growth.table, []
+def _composed(theme: Theme, given: tuple[float, float, float, Neighbouring], growth: tables.Composition) -> Chart:
+    (z, q, delta, relation), table, drawn = given, growth.table, list[lines.Line]()
     for k, name in enumerate(table.columns[1:]):
         look = Look("", sibling(theme, theme.families["gradient"], k), ("solid", "dash", "dot", "dashdot")[k % 4], "circle")
         if name == growth.single:

@@ -60,8 +60,8 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
         alone, both = part(monitor, 0.0, 0.5), part(monitor, 0.5, 0.5)
         return held.total(monitor=alone), held.total(entry, monitor=both) if counts else None
 
-    found, fresh = tasks.observe("ledger", "Adding up", add_up, of=run, given=key)
-    if not fresh:
+    found = tasks.current("ledger", "Adding up", add_up, of=run, given=key)
+    if found is None:
         return
     total, after = found
     limit = None if file is None else held.limit

@@ -1,6 +1,5 @@
 """Attacks on one mechanism and on all of them: controls, numbers and pictures; the page puts them below each other."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
 from dpviz.auditing.scores import SCORES
 from dpviz.common.limits import most_in_demo
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, repeat
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.frame.fields import Field, Group
@@ -84,13 +82,9 @@ def controls(own: Group) -> Asked:
     asked = [key for key, pairs in CHOSEN.items() if own["pair"].value() in pairs]
     chosen: dict[str, int | None] = {"row": None, "other": None}
     places = st.columns(2 + len(asked))
-    with places[0]:
-        pair = own["pair"].draw()
-    with places[1]:
-        runs = int(own["runs"].draw())
+    pair, runs = own["pair"].draw(place=places[0]), int(own["runs"].draw(place=places[1]))
     for key, place in zip(asked, places[2:], strict=True):
-        with place:
-            chosen[key] = own[key].draw(placeholder="row id")
+        chosen[key] = own[key].draw(place=place, placeholder="row id")
     return Asked(pair, chosen["row"], chosen["other"], runs)
 
 
@@ -98,11 +92,7 @@ def attack(spec: RunSpec, asked: Asked) -> Job[Any]:
     """The game as a task: started at once for the settings on the screen."""
     fixed = replace(spec, seeds=1)
     key = f"audit {resolve(fixed).key()} {asked.pair} {asked.row} {asked.other} {asked.runs}"
-
-    def work(monitor: Monitor) -> Iterator[tuple[Pair, AuditResult]]:
-        return watch_run(fixed, *asked, monitor=monitor)
-
-    return tasks.attack_job(key, work, "audit", fixed.dataset)
+    return tasks.attack_job(key, lambda monitor: watch_run(fixed, *asked, monitor=monitor), "audit", fixed.dataset)
 
 
 def headline(task: Job[Any], spec: RunSpec) -> None:

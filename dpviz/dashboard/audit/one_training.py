@@ -7,7 +7,6 @@ import streamlit as st
 
 from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
 from dpviz.auditing.runs import one_run_of
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.frame.fields import Field, Group
@@ -34,12 +33,10 @@ def show(spec: RunSpec, own: Group) -> None:
             st.caption("One training takes the place of thousands: many rows are canaries at once, each with a coin of its own.")
             return
         fixed = replace(spec, seeds=1)
-
-        def work(monitor: Monitor) -> tuple[Canaries, OneRunResult]:
-            return one_run_of(fixed, int(chosen), monitor=monitor)
-
-        answer, current = tasks.observe("canaries", "One training", work, of=fixed, given=chosen)
-        if answer is not None and current:
+        answer = tasks.current(
+            "canaries", "One training", lambda monitor: one_run_of(fixed, int(chosen), monitor=monitor), of=fixed, given=chosen
+        )
+        if answer is not None:
             _answer(fixed, *answer)
 
 

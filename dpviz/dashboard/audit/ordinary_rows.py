@@ -1,6 +1,5 @@
 """Membership attacks on ordinary rows: how many members are found at few false alarms, which, and what predicts it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -122,8 +121,8 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
         return pd.concat(list(parts), ignore_index=True)
 
     given, ask = (shadows, epsilons), "Attack at other ε"
-    answer, current = tasks.observe("attacks-over", "Attacks over ε", work, of=found.spec, given=given, ask=ask)
-    if answer is None or not current:
+    answer = tasks.current("attacks-over", "Attacks over ε", work, of=found.spec, given=given, ask=ask)
+    if answer is None:
         return
     table = answer[answer["false_alarms"] == RATES[0]]
     best = table.loc[table.groupby("epsilon")["detections"].idxmax()].sort_values("epsilon")
@@ -193,18 +192,16 @@ SHADOWS = 256
 _MOST = 12  # exposed rows in the table
 
 
-def _key(spec: RunSpec, shadows: int) -> str:
-    return f"ordinary rows {resolve(replace(spec, seeds=1)).key()} {shadows}"
-
-
 def attack(spec: RunSpec, shadows: int) -> Job[Any]:
     """The attacks on a run's rows, as a job that this session watches."""
     fixed = replace(spec, seeds=1)
-
-    def work(monitor: Monitor) -> Iterator[AttackedRun]:
-        return watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor)
-
-    return tasks.attack_job(_key(spec, shadows), work, "ordinary", fixed.dataset)
+    key = f"ordinary rows {resolve(fixed).key()} {shadows}"
+    return tasks.attack_job(
+        key,
+        lambda monitor: watch_attacks(fixed, shadows, store=KeptModels.personal(), monitor=monitor),
+        "ordinary",
+        fixed.dataset,
+    )
 
 
 def table(found: AttackedRun) -> None:
@@ -229,10 +226,10 @@ def table(found: AttackedRun) -> None:
 
 def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
     """The distance of the rows' signals against influence, leverage, individual epsilon or margin, on request."""
-    answer, current = tasks.observe(
+    answer = tasks.current(
         "exposure", "Influence", lambda monitor: exposure(found), of=found.spec, given=found.shadows, ask="Compare the rows"
     )
-    if answer is None or not current:
+    if answer is None:
         return
     known = associations(answer)
     fact = st.selectbox("Compare with", list(known["fact"]), format_func=FACTS.__getitem__, key="own.exposure-fact")

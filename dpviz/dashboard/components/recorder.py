@@ -99,14 +99,13 @@ def begin(title: str) -> None:
 
 
 def _found() -> Recorder | None:
-    recorder: Recorder | None = st.session_state.get(_KEY)
-    return recorder
+    return st.session_state.get(_KEY)
 
 
-def _open() -> Recorder | None:
-    """The record of the page while it takes something; None outside a page."""
+def _open() -> Recorder:
+    """The record of the page while it takes something; outside a page one that is thrown away."""
     recorder = _found()
-    return None if recorder is None or recorder.closed else recorder
+    return Recorder("") if recorder is None or recorder.closed else recorder
 
 
 def get_recorder(state: Any) -> Recorder:
@@ -115,17 +114,15 @@ def get_recorder(state: Any) -> Recorder:
     Args:
         state: of the session.
     """
-    recorder: Recorder = state[_KEY]
-    return recorder
+    return state[_KEY]
 
 
 def answer(sentence: str, without_rows: str, of: RunSpec | None) -> None:
     """Remembers the page's answer and the run that it speaks of; nothing happens outside a page."""
     recorder = _open()
-    if recorder is not None:
-        recorder.answers = (sentence, without_rows)
-        if of is not None:
-            recorder.drew["headline"] = of
+    recorder.answers = (sentence, without_rows)
+    if of is not None:
+        recorder.drew["headline"] = of
 
 
 def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False, of: RunSpec | None = None) -> None:
@@ -137,12 +134,11 @@ def keep(name: str, part: Part | Callable[[], Part], *, rows: bool = False, of: 
         of: the run that it shows.
     """
     recorder = _open()
-    if recorder is not None:
-        recorder.parts[name] = part
-        if of is not None:
-            recorder.drew[name] = of
-        if rows:
-            recorder.of_rows.add(name)
+    recorder.parts[name] = part
+    if of is not None:
+        recorder.drew[name] = of
+    if rows:
+        recorder.of_rows.add(name)
 
 
 def close(why: str) -> None:
@@ -156,16 +152,12 @@ def close(why: str) -> None:
 
 def badge(text: str) -> None:
     """Remembers the label of a guarantee."""
-    recorder = _open()
-    if recorder is not None:
-        recorder.badges.append(text)
+    _open().badges.append(text)
 
 
 def code(text: str, language: str) -> None:
     """Remembers code that repeats what the page shows."""
-    recorder = _open()
-    if recorder is not None:
-        recorder.code.append((_LANGUAGES[language], text))
+    _open().code.append((_LANGUAGES[language], text))
 
 
 def button(spec: RunSpec, dataset: str) -> None:

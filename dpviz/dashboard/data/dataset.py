@@ -191,7 +191,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
             f"{words.budget(resolve(spec).budget)} finds them with noise; {words.budget(of_model)} is left for the model."
         )
     )
-    table, fresh = tasks.observe(
+    table = tasks.current(
         "private-ranges",
         "Private ranges",
         lambda monitor: compare_ranges(dataset, of_ranges),
@@ -199,7 +199,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
         dataset=dataset.name,
         ask="Find ranges and categories privately",
     )
-    if not fresh:
+    if table is None:
         return
     panels.privacy_warning("The second and the last column are read from the rows; only the third one is private.")
     shown = table.assign(outside=[words.percent(share) for share in table["outside"]])

@@ -9,6 +9,7 @@ page's folder. A field of the run (`RunField`) is drawn on every page: its widge
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -140,9 +141,6 @@ class Several(Knob):
     def in_words(self, value: Any) -> str:
         return ", ".join(self.names.get(v, v) for v in ([value] if isinstance(value, str) else value))
 
-    def describe(self) -> str:
-        return f"some of: {', '.join(self.options)}"
-
     def form(self, value: Any) -> Form:
         return Tags(self.options)
 
@@ -183,9 +181,6 @@ class RowId(Typed):
     def in_words(self, value: Any) -> str:
         return f"row {value}"
 
-    def describe(self) -> str:
-        return "the id of a training row"
-
 
 @dataclass(frozen=True)
 class Field(Generic[T]):
@@ -203,7 +198,7 @@ class Field(Generic[T]):
     default: T
     few: int = 4
 
-    def at(self, default: T) -> Field[T]:
+    def change_default(self, default: T) -> Field[T]:
         """The same with another default, where that follows the run."""
         return replace(self, default=default)
 
@@ -213,8 +208,7 @@ class Field(Generic[T]):
         Raises:
             InvalidInput: for none.
         """
-        value: T = self.knob.parse(self.knob.label, text) if text.strip() else self.default
-        return value
+        return self.knob.parse(self.knob.label, text) if text.strip() else self.default
 
     def write(self, value: T) -> str:
         """The text that stands for a value in the address, which `read` reads back; "" for the default."""
@@ -240,17 +234,19 @@ class Field(Generic[T]):
         """Makes a value the one in force; call from a callback, before the page is drawn."""
         st.session_state[self.key] = self.write(value)
 
-    def draw(self, label: str = "", **more: Any) -> T:
+    def draw(self, label: str = "", place: AbstractContextManager[Any] | None = None, **more: Any) -> T:
         """Draws it and returns the value in force.
 
         Args:
             label: another than the knob's.
+            place: a column or container; here by default.
             more: further arguments of the widget.
         """
         value = self.value()
         address.set_widget(f"own.{self.key}", self.knob.form(value).shown(self.knob, value))
         knob = replace(self.knob, label=label) if label else self.knob
-        control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
+        with place or nullcontext():
+            control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
         return value
 
     def _changed(self) -> None:
@@ -291,10 +287,11 @@ class RunField(Field[T]):
     def value(self) -> T:
         return self.read(self.text())
 
-    def draw(self, label: str = "", **more: Any) -> T:
-        control(self.key, replace(self.knob, label=label) if label else self.knob, few=self.few, marks=self.marks, **more)
-        value: T = st.session_state[self.key]
-        return value
+    def draw(self, label: str = "", place: AbstractContextManager[Any] | None = None, **more: Any) -> T:
+        knob = replace(self.knob, label=label) if label else self.knob
+        with place or nullcontext():
+            control(self.key, knob, few=self.few, marks=self.marks, **more)
+        return st.session_state[self.key]
 
 
 class Group:
@@ -343,25 +340,6 @@ def number(
 def switch(key: str, label: str, help: str, default: bool = False) -> Field[bool]:
     """On or off."""
     return Field(key, Switch(label=label, help=help), default)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Flag(Switch):
-    """On or off, written as 1 or 0: short enough to be typed into an address."""
-
-    def parse(self, name: str, text: str) -> Any:
-        return check_choice(name, text.lower(), ("1", "true", "0", "false")) in ("1", "true")
-
-    def text(self, value: Any) -> str:
-        return "1" if value else "0"
-
-    def describe(self) -> str:
-        return "1, 0"
-
-
-def flag(key: str, label: str, help: str) -> Field[bool]:
-    """On or off, off by default."""
-    return Field(key, Flag(label=label, help=help), False)
 
 
 def row(key: str, label: str, spec: RunSpec, help: str = "") -> Field[int | None]:

@@ -1,5 +1,7 @@
 """The note that a model is no better than the majority label, or loses much to training: the same on every page."""
 
+from functools import partial
+
 import streamlit as st
 
 from dpviz.dashboard.frame import address, metric
@@ -41,15 +43,9 @@ def draw_trial(outcome: Outcome) -> None:
     poor = majority_baseline(outcome.cost, spec)
     if spec.mechanism == "majority" or not (poor or training_loss_note(outcome.cost, spec, 0.0)):
         return
-    found, fresh = tasks.observe(
-        "trials",
-        "Trying other settings",
-        lambda monitor: trials(spec, measure.id, monitor),
-        of=spec,
-        given=measure.id,
-        ask="Does another setting help? Try it",
-    )
-    if found is None or not fresh:
+    ask, work = "Does another setting help? Try it", partial(trials, spec, measure.id)
+    found = tasks.current("trials", "Trying other settings", work, of=spec, given=measure.id, ask=ask)
+    if found is None:
         return
     best = next((trial for trial in found if trial.helps), None)
     if best is None:

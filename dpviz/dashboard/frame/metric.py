@@ -101,4 +101,4 @@ def chosen_metric(dataset: str, intercept: bool) -> Metric:
 def _of(dataset: str, intercept: bool) -> tuple[float, Field[str]]:
     """The share of the rarer class, and the choice with the default that follows from it."""
     y = fields.read_or_default(lambda: load_dataset(dataset, intercept=intercept).y, None)
-    return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.at(default_metric(y)))
+    return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.change_default(default_metric(y)))

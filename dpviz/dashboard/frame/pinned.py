@@ -40,9 +40,6 @@ class Kept(Typed):
     def in_words(self, value: Any) -> str:
         return words.title(value)
 
-    def describe(self) -> str:
-        return "the address of a run"
-
 
 PINNED: Field[RunSpec | None] = Field("pinned", Kept(label="Run A", help="The run that is kept for comparison."), None)
 

@@ -1,13 +1,12 @@
 """All methods at a run's budget: how far each is proved, how useful it leaves the model, and which are best."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.frame import metric
 from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
@@ -82,8 +81,7 @@ def start(spec: RunSpec, attacker: Attacker | None = None) -> Job[Measured]:
     Args:
         attacker: the strongest that is tolerated, for an epsilon of each method's own; None for the run's.
     """
-    job = _job(spec, attacker)
-    return watching.watch(job, "watched.guarantees")
+    return watching.watch(_job(spec, attacker), "watched.guarantees")
 
 
 def measured_lines(spec: RunSpec) -> list[Line]:
@@ -98,12 +96,8 @@ def _metric(spec: RunSpec) -> Metric:
 
 def _job(spec: RunSpec, attacker: Attacker | None = None) -> Job[Measured]:
     levels = levels_of([_metric(spec).id])
-
-    def work(monitor: Monitor) -> Iterator[Measured]:
-        return watch(spec, monitor, levels, attacker)
-
     key = " ".join(["guarantees", *levels, resolve(spec).key(), *([] if attacker is None else [str(attacker)])])
-    return Job(key, work, dataset=spec.dataset)
+    return Job(key, lambda monitor: watch(spec, monitor, levels, attacker), dataset=spec.dataset)
 
 
 def lines(measured: Measured, metric: Metric) -> list[Line]:

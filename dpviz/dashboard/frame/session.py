@@ -54,8 +54,7 @@ _visits: dict[str, _Visit] = {}
 
 def held_uploads() -> dict[str, Upload]:
     """The session's uploads by dataset name, oldest first."""
-    files: dict[str, Upload] = st.session_state.get(_KEY, {})
-    return files
+    return st.session_state.get(_KEY, {})
 
 
 def hold(upload: Upload) -> list[Upload]:
@@ -158,8 +157,7 @@ def want(name: str) -> None:
 
 def take_requested() -> str | None:
     """The set that was asked for, once."""
-    name: str | None = st.session_state.pop(_WANTED, None)
-    return name
+    return st.session_state.pop(_WANTED, None)
 
 
 def _may_see(name: str) -> bool:

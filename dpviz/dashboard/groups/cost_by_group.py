@@ -1,11 +1,11 @@
 """Cost by group, and its causes: loss, changed predictions, influence, clipping, noise and individual epsilon of each group."""
 
 import math
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.jobs import tasks
@@ -24,11 +24,8 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     """The sentence, the picture and the table, where they are asked for: influence of all rows may take a while."""
     if not wanted.draw():
         return
-
-    def work(run: RunSpec, monitor: Monitor) -> GroupCosts:
-        return cost_by_group(run, grouping, monitor)
-
-    costs = tasks.compute_once("group-costs", "Cost by group", work, spec, given=grouping)
+    work = partial(cost_by_group, spec, grouping)
+    costs = tasks.current("group-costs", "Cost by group", work, of=spec, given=grouping, kept=False)
     if costs is None:
         return
     table = costs.table

@@ -50,9 +50,6 @@ class Cuts(Typed):
     def in_words(self, value: Any) -> str:
         return ", ".join(f"{v:g}" for v in value)
 
-    def describe(self) -> str:
-        return "rising numbers with commas between them"
-
 
 _QUARTILES = "For example 30, 45, 60. Empty cuts at the quartiles of all rows, or at the median of few."
 CUTS: Field[tuple[float, ...]] = Field("cuts", Cuts(label="Cut a number at", help=_QUARTILES), ())
@@ -133,13 +130,14 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
     def single(outcome: Outcome) -> GroupReport:
         return report(Releases(outcome.spec, (replace(outcome, distribution=None),), ()), chosen)
 
-    def work(run: RunSpec, monitor: Monitor) -> Seen:
-        outcome = cached_runs.outcome(run, lambda share: monitor(share / 6))
-        made = releases(run, EPSILONS, lambda share: monitor((1 + 5 * share) / 6))
+    def work(monitor: Monitor) -> Seen:
+        outcome = cached_runs.outcome(spec, lambda share: monitor(share / 6))
+        made = releases(spec, EPSILONS, lambda share: monitor((1 + 5 * share) / 6))
         a = None if kept is None else single(cached_runs.outcome(kept, monitor))
         return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
-    return tasks.compute_once("over-epsilon", f"Training at {len(EPSILONS) + 1} budgets", work, spec, given=(chosen, kept))
+    doing, given = f"Training at {len(EPSILONS) + 1} budgets", (chosen, kept)
+    return tasks.current("over-epsilon", doing, work, of=spec, given=given, kept=False)
 
 
 def controls(own: Group, spec: RunSpec) -> None:
@@ -149,8 +147,7 @@ def controls(own: Group, spec: RunSpec) -> None:
         {"group": {}, "cuts": {"placeholder": "automatic"}, "of": {}} if cut else {"group": {}, "of": {}}
     )
     for column, (key, more) in zip(st.columns(3 if cut else [2, 1]), drawn.items(), strict=True):
-        with column:
-            own[key].draw(**more)
+        own[key].draw("", column, **more)
 
 
 def headline(view: Seen, measure: str) -> None:

@@ -52,11 +52,6 @@ def choose_attacker(own: Group) -> Attacker | None:
     return Attacker.parse(text) if text else None
 
 
-def describe(attacker: Attacker) -> str:
-    """ "finds 5 % at 1 % false alarms"."""
-    return ATTACKERS[str(attacker)]
-
-
 def deployments() -> None:
     """All published deployments, in a fold."""
     with st.expander("Which ε do others publish?"):
@@ -114,9 +109,8 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
     else:
         compared = f"{chosen} is the same."
     label = list_mechanisms()[spec.mechanism].label
-    panels.headline(
-        f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {describe(attacker)}.", compared, of=spec
-    )
+    who = ATTACKERS[str(attacker)]
+    panels.headline(f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {who}.", compared, of=spec)
 
 
 def other_run(methods: Sequence[Line], overlay: Outcome) -> None:
@@ -152,7 +146,7 @@ def picture(
     leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranked(methods, metric)[:1]]
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
-        at = f"at the largest ε of each method with which no attacker does better than one who {describe(attacker)}"
+        at = f"at the largest ε of each method with which no attacker does better than one who {ATTACKERS[str(attacker)]}"
     summary = f"{''.join(leader)}Test {metric.within} {at}; {baselines}. Colours are families. {words.OUTSIDE}"
     if overlay is not None:
         summary += f" The dotted line is A, {words.title(overlay.spec)}: {words.metric_value(metric, overlay.cost.mean)}."

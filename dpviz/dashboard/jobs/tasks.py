@@ -83,9 +83,9 @@ def outcome(section: str, spec: RunSpec) -> Outcome | None:
     return result if fresh else None
 
 
-def compute_once(section: str, what: str, compute: Callable[[RunSpec, Monitor], T], of: RunSpec, **more: Any) -> T | None:
-    """The result of `compute` for a run, of which parts are in a cache; None until it is there; see `observe`."""
-    result, fresh = observe(section, what, partial(compute, of), of=of, kept=False, **more)
+def current(section: str, what: str, work: Callable[[Monitor], T], **more: Any) -> T | None:
+    """The result of `observe` where it is of this very setting; None until it is there."""
+    result, fresh = observe(section, what, work, **more)
     return result if fresh else None
 
 

@@ -28,8 +28,7 @@ def session_name() -> str:
     """This session's name among those that want jobs."""
     if _ME not in st.session_state:
         st.session_state[_ME] = uuid.uuid4().hex
-    name: str = st.session_state[_ME]
-    return name
+    return st.session_state[_ME]
 
 
 def arrive(page: str) -> None:
@@ -131,8 +130,8 @@ def is_over(job: Job[Any]) -> bool:
     return state(job).over
 
 
-def status(job: Job[Any]) -> Status:
-    """A job's progress for this session."""
+def status(job: Job[Any]) -> Any:
+    """A job's progress for this session, of the type that the job has."""
     return replace(job.status(), state=state(job))
 
 

@@ -46,9 +46,6 @@ class Given(Typed):
         replies = {lesson: reply if isinstance(reply, str) else repr(reply).removesuffix(".0") for lesson, reply in value.items()}
         return ",".join(f"{lesson}:{reply}" for lesson, reply in replies.items())
 
-    def describe(self) -> str:
-        return "lesson:answer, separated by commas"
-
 
 GIVEN: Field[Mapping[str, float | str]] = Field("given", Given(label="Answers", help=""), {})
 
@@ -67,9 +64,8 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
 def draw(own: Group, theme: Theme) -> None:
     """The list of lessons, and the one that is chosen, or the sheet of all."""
     left, right = st.columns([1, 2], gap="large")
-    with left:
-        progress = st.empty()  # filled when the answer of this click was judged
-        chosen = own["lesson"].draw(horizontal=False, label_visibility="collapsed")
+    progress = left.empty()  # filled when the answer of this click was judged
+    chosen = own["lesson"].draw("", left, horizontal=False, label_visibility="collapsed")
     with right:
         if chosen == SHEET:
             _progress(progress, GIVEN.value())
@@ -154,8 +150,7 @@ def _measured(section: str, lessons: Sequence[Lesson], ask: str = "") -> dict[st
         return found
 
     names, what = [lesson.id for lesson in lessons], f"Computing the answer{'s' * (len(lessons) > 1)}"
-    found, fresh = tasks.observe(section, what, work, given=names, ask=ask)
-    return found if fresh else None
+    return tasks.current(section, what, work, given=names, ask=ask)
 
 
 def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Theme) -> None:

@@ -1,4 +1,4 @@
-"""The answer and the pictures of one run; the first page puts them below each other, and what explains them in `details`."""
+"""The answer and the pictures of one run; the first page puts them below each other, and what explains them in `sections`."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,7 @@ from dpviz.reporting import Chart, pictures, words
 from dpviz.reporting.calls import address_text
 from dpviz.reporting.pictures import method_look
 
-TRAINING = fields.flag("training", "Training, step by step", "The decision lines after each step of training.")
+TRAINING = fields.switch("training", "Training, step by step", "The decision lines after each step of training.")
 
 
 def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:

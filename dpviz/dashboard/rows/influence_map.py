@@ -120,8 +120,7 @@ def used_view(run: Inspected) -> RuleView | None:
 def axes(own: Group) -> None:
     """The choice of the map's axes."""
     for column, key in zip(st.columns(2), ("x", "y"), strict=True):
-        with column:
-            own[key].draw()
+        own[key].draw(place=column)
 
 
 def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:

@@ -1,11 +1,11 @@
 """One person seen from all sides, beside another one where wanted."""
 
 import math
+from functools import partial
 
 import numpy as np
 import streamlit as st
 
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.jobs import tasks
@@ -14,11 +14,10 @@ from dpviz.dashboard.rows.influence_map import label_of
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
-from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.experiments.studies.odds import odds_over
-from dpviz.influence import Influence, Retrained
+from dpviz.influence import Influence
 from dpviz.models import get_model
 from dpviz.reporting import words
 
@@ -52,10 +51,8 @@ def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | No
 def choose(own: Group, run: Inspected, chosen: Chosen) -> None:
     """The field of the row, and the way back to the most influential one."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    with left:
-        own["row"].draw(placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
-    with right:
-        st.button("Most influential", on_click=_most_influential, width="stretch")
+    own["row"].draw(place=left, placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
+    right.button("Most influential", on_click=_most_influential, width="stretch")
 
 
 def _short(value: object) -> str:
@@ -98,11 +95,8 @@ def _without(run: Inspected, influence: Influence, i: int) -> str:
 
 def _retrained(run: Inspected, at: list[int]) -> float | None:
     """The change of the parameters by retraining without a row; None until it is there."""
-
-    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
-        return inspected.retrained(spec, at, monitor)
-
-    truth = tasks.compute_once("leaves", "Retraining without this row", retrain, run.spec, given=at)
+    work = partial(inspected.retrained, run.spec, at)
+    truth = tasks.current("leaves", "Retraining without this row", work, of=run.spec, given=at, kept=False)
     return None if truth is None else float(truth.norm[0])
 
 
@@ -197,12 +191,10 @@ def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[
         ("Without it, mean training loss", [f"{influence.training_loss_change[i]:+.2g}".replace("-", "−") for i in people]),
     ]
 
-    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
-        return inspected.retrained(spec, people, monitor)
-
     whom = "this row" if len(people) == 1 else "each of these rows"
     ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, people) else f"Retrain without {whom}"
-    truth = tasks.compute_once("leave-one-out", f"Retraining without {whom}", retrain, run.spec, given=people, ask=ask)
+    doing, work = f"Retraining without {whom}", partial(inspected.retrained, run.spec, people)
+    truth = tasks.current("leave-one-out", doing, work, of=run.spec, given=people, ask=ask, kept=False)
     if truth is None:
         return lines
     rows = influence.problem.rows.take(np.asarray(people))

@@ -1,15 +1,15 @@
 """Influence beside the truth: exact retraining without each row, and the proved error bound."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, repeat
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows.selection import Chosen
-from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.influence import against_truth
@@ -36,10 +36,8 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         ask = f"Retrain without each of {len(at):,} rows {whose}"
 
-    def retrain(spec: RunSpec, monitor: Monitor) -> Retrained:
-        return inspected.retrained(spec, at, monitor)
-
-    truth = tasks.compute_once("retrain", "Retraining without each row", retrain, run.spec, given=at.tobytes(), ask=ask)
+    work, given = partial(inspected.retrained, run.spec, at), at.tobytes()
+    truth = tasks.current("retrain", "Retraining without each row", work, of=run.spec, given=given, ask=ask, kept=False)
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 

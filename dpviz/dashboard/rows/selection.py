@@ -95,7 +95,7 @@ def offer_methods(spec: RunSpec) -> None:
 def choose(own: Group, run: Inspected, influence: Influence) -> Chosen:
     """The chosen rows, the most influential one where none is named; impossible wishes are reported and dropped."""
     group = _group(run)
-    person, other = (None if row is None else _position(run, row) for row in (own["row"].value(), own["other"].value()))
+    person, other = (None if row is None else run.position(row) for row in (own["row"].value(), own["other"].value()))
     if person is None:
         order = influence.order
         person = int(order[group[order]][0] if group.any() else order[0])
@@ -106,11 +106,6 @@ def choose(own: Group, run: Inspected, influence: Influence) -> Chosen:
         own["other"].keep(None)
         address.amend(own.keys)
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
-
-
-def _position(run: Inspected, row: int) -> int:
-    """Position among the training rows of the row with this id."""
-    return int(np.searchsorted(run.row_ids, row))
 
 
 def row_name(run: Inspected, position: int) -> str:

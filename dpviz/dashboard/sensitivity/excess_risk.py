@@ -89,10 +89,12 @@ class Found:
 def picture(spec: RunSpec, theme: Theme) -> Found | None:
     """Bounds, published rates and observed excess empirical risk of the run's method; None until something was trained."""
     st.subheader("Bounds, rates and what is observed", anchor=False)
-    above = st.container()
-    over = _controls()
+    above, (left, right) = st.container(), st.columns(2)
+    axis = EXCESS_OVER.draw(place=left)
+    if axis == "n":
+        SIZES.draw(place=right)
     with above:
-        return _shown(spec, theme, over)
+        return _shown(spec, theme, excess_risk.AXES[axis])
 
 
 def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
@@ -134,17 +136,6 @@ def details(spec: RunSpec, found: Found) -> None:
         tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
         _regime(found)
     _how(spec, over, _grid(spec, over))
-
-
-def _controls() -> Axis:
-    """The axis of the excess-risk picture."""
-    left, right = st.columns(2)
-    with left:
-        EXCESS_OVER.draw()
-    if EXCESS_OVER.value() == "n":
-        with right:
-            SIZES.draw()
-    return excess_risk.AXES[EXCESS_OVER.value()]
 
 
 def _measured(spec: RunSpec, over: Axis) -> list[Excess] | None:

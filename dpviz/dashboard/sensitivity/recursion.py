@@ -22,7 +22,6 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
-from dpviz.privacy.sensitivity.bounds import Bound
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
 
@@ -83,11 +82,16 @@ def training_section(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
             st.markdown(f"**What if every step had noise?** {words.markdown(explanation.iteration(event, steps, budget))}")
     stronger = replace(setting, lam=10 * setting.lam, unit_step=1 / (setting.beta + 10 * setting.lam))
     st.markdown(f"**What does λ buy?** {words.markdown(explanation.regularisation(mechanism, setting, stronger))}")
-    _formula(
-        run,
-        RECURSION,
-        "Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is [ours].",
-    )
+    with st.expander("How is this computed?"):
+        st.latex(RECURSION)
+        st.markdown("Chen, Lee, Kifer 2019, Lemma 2 and Algorithms 2 and 3; the closed form that calibrates the noise is ours.")
+        repeat.python_of(
+            run,
+            "setting = setting_of(spec)\n"
+            "spec.build().settled(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
+            "from dpviz.experiments.run.resolve import resolve",
+            "from dpviz.experiments.run.setup import setting_of",
+        )
 
 
 def _without_averaging(mechanism: HasTrace, setting: Setting) -> float | None:
@@ -165,9 +169,9 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
     if kept is not None and np.isfinite(calibration_of(kept).sensitivity):
         a = calibration_of(kept).sensitivity
         items.append(lines.Bar(f"A: {words.title(kept)}", a, words.three(a)))
-    changes, fresh = _observed(spec, mechanism, bounded=True)
+    changes = _observed(spec, mechanism, bounded=True)
     text = ""
-    if changes is not None and fresh:
+    if changes is not None:
         items += [
             lines.Bar(f"largest seen, {kind}", value, f"{words.three(value)} ({100 * value / cal.sensitivity:.0f} %)")
             for kind, value in _by_kind(changes)
@@ -193,8 +197,8 @@ def _by_kind(changes: observed.ObservedSensitivity) -> list[tuple[str, float]]:
 
 def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     """The movement of trained parameters on neighbouring datasets, for methods without a bound."""
-    changes, fresh = _observed(spec, mechanism, bounded=False)
-    if changes is None or not fresh:
+    changes = _observed(spec, mechanism, bounded=False)
+    if changes is None:
         return
     items = [lines.Bar(f"largest seen, {kind}", value, words.three(value)) for kind, value in _by_kind(changes)]
     look = pictures.method_look(spec.mechanism, theme)
@@ -210,10 +214,10 @@ def _movement(spec: RunSpec, mechanism: Mechanism, theme: Theme) -> None:
     panels.privacy_warning("Observed changes come from training on the rows without noise.")
 
 
-def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> tuple[Any, bool]:
+def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> observed.ObservedSensitivity | None:
     """The observed movement of this run's query, or of its parameters where no bound is proved, on neighbouring datasets.
 
-    On request where the table is large; see `tasks.observe`.
+    On request where the table is large; None until it is there.
     """
     problem, budget = setup_for(spec).problem, resolve(spec).budget
 
@@ -224,25 +228,18 @@ def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> tuple[An
 
     ask = "" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset"
     section = "moves-here" if bounded else "movement"
-    return tasks.observe(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
+    return tasks.current(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
 
 
 def guarantee_badge(spec: RunSpec) -> None:
-    """The guarantee of noise that is scaled to the sensitivity, a link to its audit, and the picture's method."""
+    """The guarantee of noise that is scaled to the sensitivity, a link to its audit; formulas, kinds of neighbours, the call."""
     guarantee.badge(calibration_of(spec), spec.build())
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting = setting_of(spec)
     mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
-    _how_measured(
-        protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else (), setting, spec
-    )
-
-
-def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) -> None:
-    """Formulas of the bounds, the kinds of neighbours, and the call."""
     with st.expander("How is this computed?"):
-        for b in bounds:
+        for b in protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else ():
             st.markdown(f"**{words.markdown(b.label)}** = {words.three(b.value)}. {words.markdown(b.source)}")
             st.latex(b.formula)
         for kind in observed.kinds_of(setting):
@@ -255,16 +252,3 @@ def _how_measured(bounds: tuple[Bound, ...], setting: Setting, spec: RunSpec) ->
             "from dpviz.experiments.run.resolve import resolve",
         )
         repeat.shell(shell_call(spec, "calibrate"))
-
-
-def _formula(spec: RunSpec, latex: str, source: str) -> None:
-    with st.expander("How is this computed?"):
-        st.latex(latex)
-        panels.text(source)
-        repeat.python_of(
-            spec,
-            "setting = setting_of(spec)\n"
-            "spec.build().settled(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
-            "from dpviz.experiments.run.resolve import resolve",
-            "from dpviz.experiments.run.setup import setting_of",
-        )

@@ -44,8 +44,8 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         return
     st.header("How the sensitivity changes", anchor=False)
     over = scaling.axis(spec, choice.draw())
-    table, of_this = _worst_cases(spec, over, "bounds")
-    if table is None or not of_this:
+    table = _worst_cases(spec, over, "bounds")
+    if table is None:
         return
     labels = [str(c) for c in table.columns if c != over.name]
     mechanism = spec.build()
@@ -72,9 +72,9 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         )
 
 
-def _worst_cases(spec: RunSpec, over: Axis, section: str) -> tuple[pd.DataFrame | None, bool]:
-    """The bounds, and whether they are of this very run: a method that searches for its noise takes seconds for them."""
-    return tasks.observe(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
+def _worst_cases(spec: RunSpec, over: Axis, section: str) -> pd.DataFrame | None:
+    """The bounds; None until they are there: a method that searches for its noise takes seconds for them."""
+    return tasks.current(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
 
 
 def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
@@ -83,8 +83,8 @@ def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
     if kept is None or over.name not in scaling.axes(kept):
         return []
     its = scaling.axis(kept, over.name)
-    table, of_this = _worst_cases(kept, its, "bounds-of-a")
-    if table is None or not of_this:
+    table = _worst_cases(kept, its, "bounds-of-a")
+    if table is None:
         return []
     table = table.drop(columns=its.name)
     if table.empty or not np.isfinite(table.to_numpy(float)).any():
@@ -152,14 +152,11 @@ def table(spec: RunSpec) -> None:
         return
     here = facts_of(spec)
     left, right = st.columns(2)
-    with left:
-        chosen = TABLE.draw()
-    with right:
-        order = SORT.draw()
+    chosen, order = TABLE.draw(place=left), SORT.draw(place=right)
     drawn = {}
     for column, (name, number) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
-        with column:
-            drawn[name] = type(getattr(here, name))(number.at(getattr(here, name)).draw())
+        usual = getattr(here, name)
+        drawn[name] = type(usual)(number.change_default(usual).draw(place=column))
     facts = replace(here, **drawn, inner=0, radius=0.0)
     evaluations = rates.evaluate(ROWS[chosen], facts, order)
     # what cannot be read does not count as applying

@@ -1,7 +1,6 @@
 """The five scenes: a title, a sentence or two, one control, one picture, and a link to the page that takes it apart."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -68,18 +67,12 @@ def _lines(outcome: Outcome, theme: Theme, summary: str, **more: Any) -> Chart:
     return Chart(plane(outcome, theme, height=380, rings=False, **more), summary)
 
 
-def _result(section: str, doing: str, work: Callable[[Monitor], Any], **more: Any) -> Any:
-    """The result of a scene's work for this very run; None until it is there."""
-    result, fresh = tasks.observe(f"story-{section}", doing, work, **more)
-    return result if fresh else None
-
-
 def line_moves(outcome: Outcome, theme: Theme) -> None:
     """Private models as lines in the plane, and the rows that received noise."""
     spec, kept = outcome.spec, None
     noises = isinstance(spec.build(), NoisesRows | HasRule)
     if noises:
-        kept = _result("rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False)
+        kept = tasks.current("story-rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False)
     marked = (
         ""
         if kept is None or kept.ever is None
@@ -108,7 +101,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     measure = cost.metric
     panels.headline(*words.headline(words.title(spec), cost, outcome.calibration, outcome.attack), of=spec)
     work = partial(story.cost_over, replace(spec, epsilon=1.0), GRID, measure.id)
-    curve = _result("cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
+    curve = tasks.current("story-cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
     if curve is None or not cost.has_value or not len(curve):
         return
     right = None if outcome.attack is None else outcome.attack.accuracy
@@ -143,7 +136,7 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
         panels.empty("Retraining this network takes long. The page Person does it when asked.")
         return
     work = partial(story.departure, spec, outcome.theta, who)
-    gone = _result("person", "Retraining without the person", work, of=spec, given=who, kept=False)
+    gone = tasks.current("story-person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return
     share = "" if not gone.noise > 0 else f", and the noise by {words.three(gone.noise)}"
@@ -174,7 +167,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
             *_, last = watch_run(spec, "without", row, None, GAMES, monitor=monitor, looks=1)
             return last
 
-        played = _result("bet", "Training models with and without the person", work, of=spec, given=who)
+        played = tasks.current("story-bet", "Training models with and without the person", work, of=spec, given=who)
         if played is None:
             return
         cloud, result = played[1].cloud, played[1]
@@ -202,15 +195,12 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
     spec = outcome.spec
     _say("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
     count = int(TRAININGS.draw(marks=range(1, MOST + 1), label_visibility="collapsed"))
-
-    def work(monitor: Monitor) -> list[float]:
-        return totals(spec.build(), setting_of(spec), outcome.calibration, MOST, monitor)
-
     one = outcome.calibration.proved_budget
     if one is None:
         panels.empty("Nothing is proved about this method, so nothing can be added up.")
         return
-    sums = _result("total", "Adding up", work, of=spec)
+    work = partial(totals, spec.build(), setting_of(spec), outcome.calibration, MOST)
+    sums = tasks.current("story-total", "Adding up", work, of=spec)
     if sums is None:
         return
     total = sums[count - 1]

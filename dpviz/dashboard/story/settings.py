@@ -11,10 +11,10 @@ from dpviz.experiments.studies.story import WHO
 SCENES = {"": "", "1": "The line moves", "2": "What it costs", "3": "One person leaves", "4": "Someone bets", "5": "Twice"}
 MOST = 10
 
-PRESENT = fields.flag("present", "Presenter mode", "One scene at a time in large type; arrow keys move ε and the scene.")
+PRESENT = fields.switch("present", "Presenter mode", "One scene at a time in large type; arrow keys move ε and the scene.")
 SCENE = fields.choice("scene", "Scene", SCENES, "")
 WHO_LEAVES = fields.choice("who", "Who leaves", WHO, "most")
-BETS = fields.flag("bets", "Attack 400 models", "Trains models with and without this person, and counts the right guesses.")
+BETS = fields.switch("bets", "Attack 400 models", "Trains models with and without this person, and counts the right guesses.")
 TRAININGS = fields.number("trainings", "Trainings", 1, MOST, 2, integer=True)
 
 

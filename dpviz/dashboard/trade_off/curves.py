@@ -12,7 +12,7 @@ from dpviz.dashboard.components import charts
 from dpviz.dashboard.frame import address, ranking
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.trade_off import running
-from dpviz.dashboard.trade_off.answers import labels
+from dpviz.dashboard.trade_off.method_comparison import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.experiments.studies.odds import odds_over
 from dpviz.experiments.sweeps import curves

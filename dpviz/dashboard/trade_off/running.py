@@ -100,7 +100,7 @@ class View:
         return self._known[name][1]
 
     def status(self) -> SweepStatus:
-        return status(self.job)
+        return watching.status(self.job)
 
 
 def start(ranked: Job[Measured], spec: RunSpec, chosen: Choices, theme: Theme, overlay: Outcome | None = None) -> View | None:
@@ -132,11 +132,6 @@ def _cells(sweep: SweepSpec, grid: Sequence[float], epsilon: float) -> list[Cell
     if epsilon in grid:
         return sweep.cells()
     return [*replace(sweep, epsilons=(epsilon,)).cells(), *replace(sweep, epsilons=tuple(grid)).cells()]
-
-
-def status(job: SweepJob) -> SweepStatus:
-    """The state of a job for this session."""
-    return replace(job.status(), state=watching.state(job))
 
 
 def draw_live(view: View | None, *draw: Callable[[View], None], every: float = watching.EVERY) -> None:

@@ -70,9 +70,6 @@ class OtherKnobs(Typed):
             if setting != mechanisms[mechanism].defaults()[name]
         )
 
-    def describe(self) -> str:
-        return "id.knob:value, separated by commas"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Percent(Number):
@@ -272,16 +269,10 @@ def draw(own: Group, measure: Metric) -> None:
     with st.expander("Which ε gives a wanted value? Methods, range and axes"):
         own["methods"].draw()
         one, two, three = st.columns(3)
-        with one:
-            FROM.draw()
-            TO.draw()
-        with two:
-            SHOWN.draw()
-            BAND.draw()
-        with three:
-            if measure.shares:
-                WANT.draw(f"{measure.label} wanted, %", step=0.5)
-            else:
-                WANT_LOSS.draw(f"{measure.label} wanted", step=0.01)
-            POINTS.draw()
+        if measure.shares:
+            WANT.draw(f"{measure.label} wanted, %", three, step=0.5)
+        else:
+            WANT_LOSS.draw(f"{measure.label} wanted", three, step=0.01)
+        for field, place in ((FROM, one), (TO, one), (SHOWN, two), (BAND, two), (POINTS, three)):
+            field.draw(place=place)
         ODDS.draw()

@@ -43,19 +43,16 @@ def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
         return
     columns = st.columns(3)
     for k, (column, title) in enumerate(zip(columns, ("Across", "Up"), strict=False)):
-        with column:
-            options = [n for n in names if n != pair[1 - k]]
-            address.set_widget(f"own.tune{k}", pair[k])
-            st.selectbox(
-                title,
-                options,
-                key=f"own.tune{k}",
-                format_func=lambda n: tuning.declared_knobs(spec)[n].label,
-                on_change=_pair,
-                args=(spec, pair),
-            )
-    with columns[2]:
-        settings.BY.draw()
+        address.set_widget(f"own.tune{k}", pair[k])
+        column.selectbox(
+            title,
+            [n for n in names if n != pair[1 - k]],
+            key=f"own.tune{k}",
+            format_func=lambda n: tuning.declared_knobs(spec)[n].label,
+            on_change=_pair,
+            args=(spec, pair),
+        )
+    settings.BY.draw(place=columns[2])
     made = tuning.grid(spec, *pair, metrics=chosen.levels)
     st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
     panels.privacy_warning("The heat map is computed from private rows without noise: do not publish what it chose.")
@@ -97,7 +94,7 @@ def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
 
 
 def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
-    status = running.status(job)
+    status = watching.status(job)
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(status.done, 1.0), f"{len(job.tables())} of {len(grid.cells)} settings tried")
@@ -183,8 +180,8 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
 
     search, given = partial(compare_search, spec, values), _key(spec, grid)
-    found, fresh = tasks.observe("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
-    if not fresh:
+    found = tasks.current("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
+    if found is None:
         return
     knobs, chosen = tuning.declared_knobs(spec), found.release.spec
     picked = " and ".join(f"{knobs[n].label.lower()} {knobs[n].in_words(tuning.present_value(chosen, n))}" for n in grid.names)

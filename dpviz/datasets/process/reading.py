@@ -91,5 +91,4 @@ def read_apart(content: bytes, limits: Limits, tick: Callable[[], None], how: di
         raise error.bare()
     if error is not None:  # whatever a library makes of a strange file
         raise InvalidInput("file", f"cannot be read as a table ({type(error).__name__})", "Save it again as CSV in UTF-8.")
-    table: Table = job.result()
-    return table
+    return job.result()

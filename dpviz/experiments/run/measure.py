@@ -120,7 +120,7 @@ def chances_right(problem: Problem, noise: OutputNoise, rows: Rows, weights: Flo
     chances, positive = [], (rows.y > 0)[:, None]
     scores = None if noise.apart else problem.model.scores(np.atleast_2d(noise.centre), rows)
     for e, scale in enumerate(noise.scale):
-        own = problem.model.scores(np.atleast_2d(noise.at(e).centre), rows) if scores is None else scores
+        own = problem.model.scores(np.atleast_2d(noise.select(e).centre), rows) if scores is None else scores
         p = noise.family.prob_positive(float(scale), own, np.broadcast_to(rows.norms[:, None], own.shape), problem.m)
         chances.append((weights @ np.where(positive, p, 1 - p)).T)
     return np.stack(chances)

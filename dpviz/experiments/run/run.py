@@ -240,9 +240,9 @@ def _run_together(
             non_private=setups[e].non_private,
             majority=shared.majority,
             replicas=chosen,
-            record=fit.record.at(e) if instances else None,
+            record=fit.record.select(e) if instances else None,
             labels=None if fit.constant_label is None else fit.constant_label[e],
-            distribution=None if fit.distribution is None else fit.distribution.at(e),
+            distribution=None if fit.distribution is None else fit.distribution.select(e),
             noiseless_run=NoiselessRun.select(together.fit, len(runs) + e) if noiseless_runs else None,
             held=setups[e],
         )

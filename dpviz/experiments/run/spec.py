@@ -125,8 +125,7 @@ class RunSpec(RunSettings):
             from dpviz.experiments.run.resolve import resolve
 
             return resolve(self).spec.build()
-        built: Mechanism = self.__dict__["_built"]
-        return built
+        return self.__dict__["_built"]
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain values; `RunSpec(**spec.to_dict()) == spec`."""

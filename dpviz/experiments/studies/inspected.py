@@ -95,12 +95,10 @@ class Inspected(Result):
         return int(total) + sum(3 * v.statistic.nbytes for v in self.views or ()) + 65536
 
 
-def _influence_size(made: Influence) -> int:
-    return 12 * 8 * made.problem.n + 16 * len(made.theta) ** 2 + made.problem.rows.X.nbytes
-
-
 _runs: Cache[Inspected] = Cache("runs row by row", MAX_BYTES, lambda made: made.size)
-_influences: Cache[Influence] = Cache("influence", MAX_BYTES, _influence_size)
+_influences: Cache[Influence] = Cache(
+    "influence", MAX_BYTES, lambda made: 12 * 8 * made.problem.n + 16 * len(made.theta) ** 2 + made.problem.rows.X.nbytes
+)
 _retrained: Cache[Retrained] = Cache("retraining without a row", MAX_BYTES, lambda made: 2 * made.theta.nbytes + 4096)
 _noisy: Cache[Floats] = Cache("rows with noise", MAX_BYTES, lambda made: made.nbytes + 64)
 _planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
@@ -186,8 +184,7 @@ def cheap(influence: Influence) -> bool:
 
 def is_retrained(spec: RunSpec, positions: ArrayLike) -> bool:
     """True where `retrained` has it in memory."""
-    at = np.asarray(positions, np.intp)
-    return _rows_key(spec, at) in _retrained
+    return _rows_key(spec, np.asarray(positions, np.intp)) in _retrained
 
 
 def _rows_key(spec: RunSpec, at: NDArray[np.intp]) -> str:

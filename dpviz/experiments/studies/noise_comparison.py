@@ -25,18 +25,20 @@ from dpviz.privacy.budget import Budget
 
 @dataclass(frozen=True)
 class Accounted:
-    """A mechanism whose Gaussian releases accountants can be compared on, and what it releases with its calibrated noise.
+    """A run, and what it releases with its calibrated noise.
 
     Attributes:
-        released: by the method itself, without private ranges.
         calibration: of the run.
-        compared: the same without private ranges, which `released_event` is for.
+        compared: the same without private ranges, which `released` is for.
+        released: by the method itself, without private ranges; None where no Gaussian release has a bound, so that
+            accountants cannot be compared.
     """
 
+    run: RunSpec
     mechanism: Mechanism
-    released: Event
     calibration: Calibration
     compared: Calibration
+    released: Event | None
 
 
 def change_method(spec: RunSpec, name: str) -> RunSpec:
@@ -44,21 +46,18 @@ def change_method(spec: RunSpec, name: str) -> RunSpec:
     return spec if name == spec.mechanism else replace(spec, mechanism=name, params={})
 
 
-def accounted_release(spec: RunSpec) -> Accounted | None:
-    """A run's Gaussian release and its calibration; None where no Gaussian release has a bound.
+def accounted_release(spec: RunSpec) -> Accounted:
+    """A run's calibration and its Gaussian release.
 
     Raises:
         InvalidInput: the budget or a knob means nothing for this mechanism.
     """
     mechanism, setting = spec.build(), setting_of(spec)
-    if mechanism.refusal(setting) is not None:
-        return None
-    if not isinstance(mechanism, ReleasesGaussians):
-        return None
     calibration = protection.calibrate(mechanism, setting, resolve(spec).budget)
     facts, compared = protection.method_part(setting, calibration)
-    released = protection.released_event(mechanism, facts, compared)
-    return None if released is None else Accounted(mechanism, released, calibration, compared)
+    gaussian = mechanism if isinstance(mechanism, ReleasesGaussians) else None
+    released = None if gaussian is None else protection.released_event(gaussian, facts, compared)
+    return Accounted(spec, mechanism, calibration, compared, released)
 
 
 def accountable_methods(spec: RunSpec) -> tuple[str, ...]:

@@ -123,8 +123,8 @@ def heat(trace: Trace, on: Canvas) -> None:
     high = float(trace["zmax"] if trace.get("zmax") is not None else np.nanmax(z, initial=-np.inf))
     colours = blend(z.ravel(), low, high, stops)
     xs, ys = (
-        on.x.at(trace["x"]) if trace.get("x") is not None else on.x.pixels(np.arange(columns)),
-        on.y.at(trace["y"]) if trace.get("y") is not None else on.y.pixels(np.arange(rows)),
+        on.x.value_pixels(trace["x"]) if trace.get("x") is not None else on.x.pixels(np.arange(columns)),
+        on.y.value_pixels(trace["y"]) if trace.get("y") is not None else on.y.pixels(np.arange(rows)),
     )
     wide, tall = (abs(float(v[1] - v[0])) if len(v) > 1 else 40.0 for v in (xs, ys))
     gaps = float(trace.get("xgap", 0)), float(trace.get("ygap", 0))

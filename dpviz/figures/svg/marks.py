@@ -79,8 +79,8 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
         scale: (least value, largest value, colours) of points that have values for colours.
     """
     places = trace.get("x")
-    y = on.y.at(trace.get("y"))
-    x = on.x.at(places) if places is not None else on.x.pixels(np.arange(len(y)))
+    y = on.y.value_pixels(trace.get("y"))
+    x = on.x.value_pixels(places) if places is not None else on.x.pixels(np.arange(len(y)))
     mode, line = trace.get("mode") or "lines", trace.get("line") or {}
     px, py = _steps(x, y) if line.get("shape") == "hvh" else (x, y)
     if trace.get("fill") in ("toself", "tozeroy") and len(px):

@@ -77,8 +77,7 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
 
 
 def _settings(layout: Trace, key: str) -> Trace:
-    axis: Trace = layout.get(f"{key[0]}axis{key[1:]}") or {}
-    return axis
+    return layout.get(f"{key[0]}axis{key[1:]}") or {}
 
 
 def _on(traces: list[Trace], key: str) -> list[Trace]:
@@ -247,7 +246,7 @@ def _place(value: Any, letter: str, ref: str, axes: dict[str, Scale], box: Box, 
     if ref == "paper":
         return box.x(value) if letter == "x" else box.y(value)
     scale = axes[ref]
-    return float(scale.pixels(float(value)) if units and not isinstance(value, str) else scale.at([value])[0])
+    return float(scale.pixels(float(value)) if units and not isinstance(value, str) else scale.value_pixels([value])[0])
 
 
 def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *, behind: bool) -> None:

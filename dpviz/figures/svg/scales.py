@@ -38,7 +38,7 @@ class Scale:
         """Values in units of the axis; NaN where there is none."""
         return axis_units(values, self.log, self.words)
 
-    def at(self, values: Any) -> Floats:
+    def value_pixels(self, values: Any) -> Floats:
         """Pixels of values."""
         return self.pixels(self.units(values))
 

@@ -135,8 +135,7 @@ class Context:
 
     def hook(self, name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
         """A function that a planted alternative may replace."""
-        function: Callable[..., Any] = self.swaps.get(name, usual)
-        return function
+        return self.swaps.get(name, usual)
 
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3, split: int = 0) -> tuple[Setup, float]:
         """Data, split and problem, and the default delta."""

@@ -222,7 +222,7 @@ def cross_validation(view: running.View) -> None:
     folds = spec.folds or FOLDS
     sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
     folding = f"{repeats} × {folds} folds"
-    found, fresh = tasks.observe(
+    found = tasks.current(
         "folds",
         "Cross validation",
         lambda monitor: cross_validate(_able(sweep), repeats, store=CellStore.personal(), monitor=monitor),
@@ -230,7 +230,7 @@ def cross_validation(view: running.View) -> None:
         dataset=spec.dataset,
         ask=f"Train on {folding}, {sweep.seeds} noise draws each",
     )
-    if not fresh:
+    if found is None:
         return
     sweep = replace(sweep, mechanisms={name: params for name, params in sweep.named.items() if name in {*found["mechanism"]}})
     without = [labels()[name] for name in view.sweep.named if name not in sweep.named]

@@ -26,7 +26,7 @@ from dpviz.releasing import release
 from dpviz.reporting import pictures, words
 
 
-def details(outcome: Outcome, theme: Theme) -> None:
+def draw(outcome: Outcome, theme: Theme) -> None:
     """Explanations of the picture, folded away."""
     folds.sections(
         Section("Guarantee and best possible attack", lambda: attacker(outcome, theme), sent="attack"),
@@ -167,8 +167,8 @@ def publish(spec: RunSpec) -> None:
         made = release(replace(spec, seed=RunSpec.seed), monitor=monitor, call="the app", **how)
         return made.to_zip(), made.calibration
 
-    made, fresh = tasks.observe("release", "Training a model to publish", work, of=spec, given=press)
-    if fresh:
+    made = tasks.current("release", "Training a model to publish", work, of=spec, given=press)
+    if made is not None:
         content, cal = made
         st.success(f"Released: {cal.sentence}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")
         st.download_button("Download model.json and card.md (ZIP)", content, "model.zip", on_click="ignore", key="release-zip")
