@@ -252,7 +252,7 @@ def of_gaussian_reports(trial: Trial) -> Iterator[bool]:
     cal = trial.declared(problem)
     streams = spawn(11, trial.seeds)[:30]
     signed = [built.noisy_rows(problem, trial.used(cal), s) * problem.rows.y[:, None] for s in streams]
-    yield normal((np.concatenate(signed) - np.tile(problem.rows.signed, (30, 1))) / cal.noise_scale)
+    yield normal((np.concatenate(signed) - np.tile(problem.rows.signed_rows, (30, 1))) / cal.noise_scale)
     for s, reports in zip(streams[:3], signed, strict=False):
         theta = built.fit(Training(problem, [trial.used(cal)], [s], record=False)).theta[0, 0]
         yield bool(np.allclose(theta, learnt(built, problem, reports, trial.used(cal).noise_scale), rtol=1e-3, atol=1e-4))
@@ -285,7 +285,7 @@ def of_duchi_reports(trial: Trial) -> Iterator[bool]:
         yield share_is(int((cosine > 0).sum()), problem.n, agree)
         yield stats.kstest(np.abs(cosine), stats.uniform.cdf).pvalue > ALPHA  # Archimedes: on a sphere in 3 dimensions
     one = Problem(problem.rows.take(np.arange(1)), problem.model, 1.0)
-    person, count = one.rows.signed[0], 2_000
+    person, count = one.rows.signed_rows[0], 2_000
     built = dataclasses.replace(built, batches=1)
     theta = built.fit(Training(one, [used], spawn(12, count), record=False)).theta[0]
     if built.release == "gradient":  # at 0 a gradient is half as long as its bound, and points along -yx

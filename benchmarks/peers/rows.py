@@ -49,7 +49,7 @@ def track(folder: Path | None, work: Path, rows: int = ADULT_ROWS) -> Track:
     spec = RunSpec(dataset=name, lam=1e-3, row_scaling="unit")  # as in the papers, and as for all peers
     found = setup_for(spec)
     train, test = found.problem.rows, found.test
-    _ = train.signed, train.signed32, train.norms  # made once for all runs, so they count for none
+    _ = train.signed_rows, train.signed_rows32, train.norms  # made once for all runs, so they count for none
     arrays = work / "rows.npz"
     np.savez(arrays, x=train.X, y=train.y, x_test=test.X, y_test=test.y)
     what = "Adult (UCI), all rows, gaps as a category" if folder else "synthetic census, because no folder with Adult was given"

@@ -142,7 +142,7 @@ def after_objective_noise(
         noise = -(model.sum_gradient(t[None], rows)[0] + lam_sum * t)
         inverse = np.linalg.inv(n * derivatives.hessian(t, rows, lam_sum / n))
         leverage = np.einsum("ij,ij->i", rows.X @ inverse, rows.X)
-        exact[s] = objective_ex_post(slope, curvature, rows.norms, leverage, rows.signed @ noise, sigma)
+        exact[s] = objective_ex_post(slope, curvature, rows.norms, leverage, rows.signed_rows @ noise, sigma)
         public[s] = objective_publishable(slope, curvature, rows.norms, lam_sum, sigma, rho)
     return IndividualEpsilon(
         epsilon=exact,

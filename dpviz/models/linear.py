@@ -34,7 +34,7 @@ class LinearDerivatives(Derivatives):
         return rows.X
 
     def slopes(self, theta: Floats, rows: Rows) -> tuple[Floats, Floats]:
-        margin = rows.signed @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed, theta)
+        margin = rows.signed_rows @ theta if theta.ndim == 1 else np.einsum("ij,ij->i", rows.signed_rows, theta)
         weights = 1.0 if rows.weights is None else rows.weights
         return np.asarray(weights * self.loss.slope(margin), float), np.asarray(weights * self.loss.curvature(margin), float)
 
@@ -65,7 +65,7 @@ class LinearFeatureNoise(FeatureNoise):
     ) -> Floats:
         # batches are short: products of all seeds at once cost less than leaving out zeros seed by seed
         kind, total, own = theta.dtype.type, np.zeros(theta.shape), np.zeros(theta.shape)
-        signed = rows.signed32 if kind is np.float32 else rows.signed
+        signed = rows.signed_rows32 if kind is np.float32 else rows.signed_rows
         plain = theta.transpose(0, 2, 1)
         along = plain * scale.astype(kind)
         for block in row_blocks(batches.shape[1], theta.shape[0] * theta.shape[1]):
@@ -136,7 +136,7 @@ class LinearModel(Model):
 
     def prepare(self, rows: Rows, precision: type[np.floating] = np.float64) -> None:
         products(rows, precision)
-        _ = rows.signed32 if precision is np.float32 else rows.signed
+        _ = rows.signed_rows32 if precision is np.float32 else rows.signed_rows
         _ = rows.longest
 
     def scores(self, theta: Floats, rows: Rows) -> Floats:
@@ -185,7 +185,7 @@ class LinearModel(Model):
 
     def gradient_norms(self, theta: Floats, rows: Rows) -> Floats:
         of_row = rows.norms if rows.weights is None else rows.norms * rows.weights
-        return np.abs(self.loss.slope_inplace(rows.signed @ theta.T)) * of_row[:, None]
+        return np.abs(self.loss.slope_inplace(rows.signed_rows @ theta.T)) * of_row[:, None]
 
     def minimise(self, rows: Rows, lam: float, start: Floats | None = None, monitor: Monitor = ignore) -> Floats:
-        return newton(rows.signed, self.loss, lam, start=start, weights=rows.weights)[0]
+        return newton(rows.signed_rows, self.loss, lam, start=start, weights=rows.weights)[0]

@@ -70,7 +70,7 @@ class Products:
 
     def _block(self, block: slice) -> Array:
         """(b, d) rows y_i x_i."""
-        return self.rows.part("signed32" if self.precision is np.float32 else "signed", block)
+        return self.rows.part("signed_rows32" if self.precision is np.float32 else "signed_rows", block)
 
     def margins(self, theta: Floats, block: slice) -> Array:
         """(b, R) margins of a block of rows."""
@@ -200,7 +200,7 @@ class SparseProducts(Products):
         from dpviz.models import kernels
 
         self._kernels, self._d = kernels, rows.X.shape[1]
-        signed = rows.signed32 if precision is np.float32 else rows.signed
+        signed = rows.signed_rows32 if precision is np.float32 else rows.signed_rows
         self._sparse = rows.once(f"sparse {precision}", lambda: csr_array(signed))
         self._entries = rows.once(f"entries {precision}", lambda: kernels.by_row(self._sparse))
         self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))

@@ -68,15 +68,15 @@ class Rows:
         return len(self.y)
 
     @cached_property
-    def signed(self) -> Floats:
-        """(n, d) rows y_i x_i: margins are `signed @ theta`, gradients `signed.T @ slope`."""
+    def signed_rows(self) -> Floats:
+        """(n, d) rows y_i x_i: margins are `signed_rows @ theta`, gradients `signed_rows.T @ slope`."""
         return self.X * self.y[:, None]
 
     @cached_property
-    def signed32(self) -> NDArray[np.float32]:
-        """`signed` in single precision, for stochastic training."""
-        if "signed" in self.__dict__:
-            return self.signed.astype(np.float32)
+    def signed_rows32(self) -> NDArray[np.float32]:
+        """`signed_rows` in single precision, for stochastic training."""
+        if "signed_rows" in self.__dict__:
+            return self.signed_rows.astype(np.float32)
         return np.multiply(self.X, self.y[:, None], dtype=np.float32, casting="same_kind")
 
     @cached_property
@@ -128,7 +128,7 @@ class Rows:
 
         def choose() -> Rows:
             chosen = np.sort(np.random.default_rng(0).choice(len(self), count, replace=False))
-            return Rows(self.signed32[chosen].astype(float), np.ones(count))
+            return Rows(self.signed_rows32[chosen].astype(float), np.ones(count))
 
         return self.once(f"{count} at random", choose)
 
@@ -142,7 +142,7 @@ class Rows:
         persons = None if self.persons is None else self.persons[index]
         public = self.class_weights, persons, self.preparations, self.looked_at
         part = Rows(self.X[index], self.y[index], self.person_rows, weights, *public)
-        for name in ("signed", "signed32", "extended", "extended32", "norms"):
+        for name in ("signed_rows", "signed_rows32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]
         return part

@@ -174,7 +174,7 @@ def test_pairs_are_neighbours_in_the_unit_ball(name: str, n: int, d: int, model_
         worst = dpviz.list_mechanisms()[name].worst_pair  # type: ignore[attr-defined]
         assert worst(model, model.setting(3, 2, 0.1)) is worst(model, model.setting(4, 1, 0.1)) is None
         sides = worst(model, model.setting(n, d, 0.1))
-        along = [float(p.rows.y[-1] * p.rows.signed[0] @ p.rows.X[-1]) for p in sides]
+        along = [float(p.rows.y[-1] * p.rows.signed_rows[0] @ p.rows.X[-1]) for p in sides]
         assert along[0] == along[1] <= 0, "the others teach neither form"
         assert [p.rows.norms[-1] for p in sides] == pytest.approx([1.0, 1.0]), "a short row differs by less"
     else:

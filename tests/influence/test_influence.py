@@ -132,7 +132,7 @@ def test_effects_on_losses_scores_and_objective_follow_retraining() -> None:
     close(influence.score_change(test.take(np.array([3, 4]))), truth.score_change(test.take(np.array([3, 4]))))
     close(influence.objective_change, problem.objective(truth.theta) - problem.optimal_value, 0.05)
     value = problem.model.loss.value  # type: ignore[attr-defined]
-    own = value(np.einsum("ij,ij->i", problem.rows.signed, truth.theta)) - value(problem.rows.signed @ problem.optimum)
+    own = value(np.einsum("ij,ij->i", problem.rows.signed_rows, truth.theta)) - value(problem.rows.signed_rows @ problem.optimum)
     close(influence.own_loss_change, own)
     assert np.all(influence.own_loss_change >= 0)
     with pytest.raises(AssertionError):  # the opposite sign is caught

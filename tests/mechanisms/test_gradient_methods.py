@@ -30,7 +30,7 @@ def reference(problem: Problem, cal: dpviz.Calibration, stream: np.random.SeedSe
     _, noise, choice = (generator(s) if k else s for k, s in enumerate(substreams(stream, 3)))
     rho, price, paid, steps, chosen = cal.details["rho_total"], cal.details["rho_ng"], [], 0, []
     longest = knobs.longest
-    v, n, lam, loss = problem.rows.signed, problem.n, problem.lam, problem.model.loss  # type: ignore[attr-defined]
+    v, n, lam, loss = problem.rows.signed_rows, problem.n, problem.lam, problem.model.loss  # type: ignore[attr-defined]
     w = np.zeros(problem.m)
 
     def can_pay(cost: float) -> bool:
@@ -149,7 +149,7 @@ def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
         visits[index] += 1
         gradient = np.zeros(6)
         for i in index:
-            z = problem.rows.signed[i]
+            z = problem.rows.signed_rows[i]
             g = -z / (1 + math.exp(z @ theta))
             gradient += g * min(1.0, 0.4 / max(np.linalg.norm(g), 1e-300))
         direction = gradient / 30 + problem.lam * theta

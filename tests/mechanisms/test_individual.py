@@ -102,7 +102,7 @@ def test_many_values_at_once_agree_with_the_exact_ones(delta: float, largest: fl
 
 def log_density(problem: Problem, keep: np.ndarray, theta: np.ndarray, lam_sum: float, sigma: float) -> float:
     """ln p(theta) of objective perturbation on the kept rows, by change of variables, constants left out."""
-    signed, loss = problem.rows.signed[keep], problem.model.loss  # type: ignore[attr-defined]
+    signed, loss = problem.rows.signed_rows[keep], problem.model.loss  # type: ignore[attr-defined]
     noise = -(signed.T @ loss.slope(signed @ theta) + lam_sum * theta)
     jacobian = (signed * loss.curvature(signed @ theta)[:, None]).T @ signed + lam_sum * np.eye(len(theta))
     return float(-(noise @ noise) / (2 * sigma**2) + np.linalg.slogdet(jacobian)[1])
@@ -112,7 +112,7 @@ def test_objective_perturbation_is_the_exact_log_ratio(model_id: str) -> None:
     problem = make_problem(n=40, d=3, model=model_id, seed=2)
     lam_sum, sigma = 2.5, 3.0
     noise = sigma * np.random.default_rng(0).standard_normal((3, problem.m))
-    theta = newton(problem.rows.signed, problem.model.loss, lam_sum / 40, linear=noise / 40)  # type: ignore[attr-defined]
+    theta = newton(problem.rows.signed_rows, problem.model.loss, lam_sum / 40, linear=noise / 40)  # type: ignore[attr-defined]
     found = after_objective_noise(problem, theta, lam_sum, sigma)
     assert found is not None
     everyone = np.ones(40, bool)
@@ -127,7 +127,7 @@ def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
     problem = make_problem(n=25, d=3, seed=5)
     lam_sum, sigma, rho, runs = 2.0, 1.5, 0.2, 2000
     noise = sigma * np.random.default_rng(1).standard_normal((runs, 3))
-    theta = newton(problem.rows.signed, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
+    theta = newton(problem.rows.signed_rows, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
     found = after_objective_noise(problem, theta, lam_sum, sigma, rho)
     broken = (found.epsilon > found.publishable).sum(axis=0).max()
     limit = binom.isf(1e-6 / 25, runs, rho)

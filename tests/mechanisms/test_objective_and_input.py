@@ -53,7 +53,7 @@ def test_every_gradient_is_within_tolerance(model_id: str, n: int, lam: float) -
     theta = minimise_many(problem.rows, problem.model.loss, regular, b)  # type: ignore[attr-defined]
     assert np.linalg.norm(gradient(problem, theta, regular, b), axis=1).max() <= 1e-12
     for r in (0, 12, 24):
-        alone = newton(problem.rows.signed, problem.model.loss, regular[r], linear=b[r])  # type: ignore[attr-defined]
+        alone = newton(problem.rows.signed_rows, problem.model.loss, regular[r], linear=b[r])  # type: ignore[attr-defined]
         np.testing.assert_allclose(theta[r], alone[0], atol=1e-8)
 
 
@@ -71,8 +71,8 @@ def test_hard_problems_are_solved_or_refused(loss: Loss) -> None:
     problem = make_problem(n=40, d=20, lam=1e-5)
     regular, b = perturbed(problem, 8, 1.0, 1000.0)
     theta = minimise_many(problem.rows, loss, regular, b)
-    slope = loss.slope(problem.rows.signed @ theta.T)
-    norms = np.linalg.norm(slope.T @ problem.rows.signed / 40 + regular[:, None] * theta + b, axis=1)
+    slope = loss.slope(problem.rows.signed_rows @ theta.T)
+    norms = np.linalg.norm(slope.T @ problem.rows.signed_rows / 40 + regular[:, None] * theta + b, axis=1)
     length = np.linalg.norm(theta, axis=1)
     limit = 1e-15 * (np.linalg.norm(b, axis=1) + regular * length + length / 40)
     assert (norms <= np.maximum(1e-12, limit)).all()

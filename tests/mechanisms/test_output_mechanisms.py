@@ -77,7 +77,9 @@ def naive(problem: Problem, order: np.ndarray, steps: np.ndarray, m: int, window
     w, seen = np.zeros(problem.m), []
     for t, eta in enumerate(steps):
         rows = batches[t % m]
-        gradient = sum(problem.rows.signed[i] * problem.model.loss.slope(problem.rows.signed[i] @ w) for i in rows) / len(rows)
+        gradient = sum(
+            problem.rows.signed_rows[i] * problem.model.loss.slope(problem.rows.signed_rows[i] @ w) for i in rows
+        ) / len(rows)
         w = w - eta * (gradient + problem.lam * w)
         seen.append(w)
         if window and (t + 1) % (window * m) == 0:

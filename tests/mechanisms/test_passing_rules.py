@@ -232,7 +232,7 @@ def build(**params: object) -> dpviz.Mechanism:
 
 def row_gradients(problem: Problem, theta: np.ndarray, clip: float) -> np.ndarray:
     """(n, m) clipped gradients, one row at a time and without the engine's sums."""
-    v = problem.rows.signed
+    v = problem.rows.signed_rows
     slope = problem.model.loss.slope(v @ theta)  # type: ignore[attr-defined]
     g = slope[:, None] * v
     return g * np.minimum(1.0, clip / np.maximum(np.linalg.norm(g, axis=1), 1e-300))[:, None]

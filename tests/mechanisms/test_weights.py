@@ -125,7 +125,7 @@ def test_training_minimises_the_weighted_objective(last_resort: bool, monkeypatc
     if last_resort:
         monkeypatch.setattr(many.Batch, "descend", lambda self, *_, **__: range(len(self.theta)))
     problem, w = weighted()
-    z, loss = problem.rows.signed, Logistic()
+    z, loss = problem.rows.signed_rows, Logistic()
 
     def gradient(theta: np.ndarray, b: np.ndarray) -> np.ndarray:
         return z.T @ (w * loss.slope(z @ theta)) / len(z) + 0.05 * theta + b

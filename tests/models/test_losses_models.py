@@ -81,11 +81,11 @@ def test_minimiser_has_no_gradient_left(model_id: str, lam: float) -> None:
 def test_newton_solves_many_linear_terms_and_says_when_it_cannot() -> None:
     problem = make_problem(n=300, d=4)
     b = np.random.default_rng(0).standard_normal((5, 4))
-    theta = newton(problem.rows.signed, Logistic(), 0.01, linear=b)
+    theta = newton(problem.rows.signed_rows, Logistic(), 0.01, linear=b)
     gradient = problem.model.sum_gradient(theta, problem.rows) / problem.n + 0.01 * theta + b
     assert np.linalg.norm(gradient, axis=1).max() <= 1e-11
     with pytest.raises(NotConverged):
-        newton(problem.rows.signed, Logistic(), 0.01, linear=b, max_steps=1)
+        newton(problem.rows.signed_rows, Logistic(), 0.01, linear=b, max_steps=1)
 
 
 def test_a_score_of_zero_is_predicted_positive() -> None:

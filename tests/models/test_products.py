@@ -135,7 +135,7 @@ def test_losses_and_right_predictions_are_counted(loss: Loss) -> None:
     rows, dense = pair()
     theta = 40 * np.random.default_rng(4).standard_normal((20, D))
     theta[0] = 0.0  # a score of 0 predicts +1
-    margins = dense.signed @ theta.T
+    margins = dense.signed_rows @ theta.T
     expected = ((margins > 0) | ((margins == 0) & (dense.y > 0)[:, None])).sum(axis=0)
     for table in (rows, dense):
         total, right = products.products(table, np.float64).losses(theta, loss)
@@ -152,7 +152,7 @@ def test_losses_along_lines_are_those_of_their_points(model: str, length: float)
     theta, direction = length * np.random.default_rng(5).standard_normal((2, 20, D))
     for clip in (np.inf, 3.0, 0.8):
         points = [theta - k / 5 * 0.7 * direction for k in range(6)]
-        expected = [np.minimum(get_model(model).loss.value(dense.signed @ at.T), clip).sum(axis=0) for at in points]
+        expected = [np.minimum(get_model(model).loss.value(dense.signed_rows @ at.T), clip).sum(axis=0) for at in points]
         for table in (rows, dense):
             found = line_losses_of(get_model(model))(theta, direction, np.full(20, 0.7), 6, table, clip=clip)
             np.testing.assert_allclose(found.T, expected, rtol=2e-4 if length > 1 else 3e-6)
@@ -160,7 +160,7 @@ def test_losses_along_lines_are_those_of_their_points(model: str, length: float)
 
 def test_no_loss_along_a_line_counts_for_more_than_the_clip() -> None:
     rows, dense = pair(1000)
-    away = -200 * np.abs(np.random.default_rng(5).standard_normal((1, D))) * rows.signed[:1]
+    away = -200 * np.abs(np.random.default_rng(5).standard_normal((1, D))) * rows.signed_rows[:1]
     for table in (rows, dense):
         for clip in (0.01, 0.3, 1.0, 17.0):
             found = line_losses_of(get_model("logistic"))(away, away, np.ones(1), 3, table.take(slice(0, 1)), clip=clip)

@@ -102,7 +102,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
         n, d = problem.rows.X.shape
         a, k = _quadratic(problem.setting)
         scale = training.scales
-        vector, matrix = a * problem.rows.signed.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
+        vector, matrix = a * problem.rows.signed_rows.sum(axis=0), k * (problem.rows.X.T @ problem.rows.X)
 
         def work(s: int, tick: Monitor) -> tuple[Floats, Floats]:
             vector_draw, matrix_draw = _sum_draws(streams[s], d)
@@ -129,7 +129,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
         matrix = k * (problem.rows.X.T @ problem.rows.X)
         upper = np.triu_indices(d, 1)
         # off-diagonal entries count twice in the Frobenius norm
-        flat = np.concatenate([a * problem.rows.signed.sum(axis=0), np.diag(matrix), math.sqrt(2) * matrix[upper]])
+        flat = np.concatenate([a * problem.rows.signed_rows.sum(axis=0), np.diag(matrix), math.sqrt(2) * matrix[upper]])
         return np.broadcast_to(flat, (len(streams), len(flat)))
 
     def noisy_rows(self, problem: Problem, calibration: Calibration, stream: np.random.SeedSequence) -> Floats:

@@ -141,7 +141,7 @@ class LDPDuchi(LocalMechanism):
         norms = np.zeros((len(epsilon), len(streams), problem.n)) if training.record else None
         plain = self.training == "plain" or not problem.setting.linear
         train = self._one_pass if self.release == "gradient" else self._plain if plain else self._surrogate
-        _ = problem.rows.signed32, problem.rows.norms  # made before the workers start
+        _ = problem.rows.signed_rows32, problem.rows.norms  # made before the workers start
 
         def work(k: int, tick: Monitor) -> Floats:
             return train(problem, epsilon, streams[k], None if norms is None else norms[:, k], tick)
@@ -167,7 +167,7 @@ class LDPDuchi(LocalMechanism):
         # the draws of a run: block by block for the surrogate, all at once for the plain objective
         for block in row_blocks(problem.n) if self.training == "surrogate" else [slice(0, problem.n)]:
             size = problem.rows.norms[None, block]
-            weights, sphere = randomise(problem.rows.signed32[block], size, epsilon, coins, directions, None)
+            weights, sphere = randomise(problem.rows.signed_rows32[block], size, epsilon, coins, directions, None)
             out[block] = (problem.rows.y[block] * weights[0])[:, None] * sphere
         return out
 
@@ -190,7 +190,7 @@ class LDPDuchi(LocalMechanism):
         coins, directions = _sources(substreams(stream, 2))
         total = np.zeros((len(epsilon), problem.m))
         for block in row_blocks(problem.n):
-            v = problem.rows.signed32[block]
+            v = problem.rows.signed_rows32[block]
             size = np.broadcast_to(problem.rows.norms[block], (len(epsilon), len(v)))
             weights, sphere = randomise(v, size, epsilon, coins, directions, None if norms is None else norms[:, block])
             total += weights @ sphere
@@ -223,7 +223,7 @@ class LDPDuchi(LocalMechanism):
             # linear models: a row's gradient is its norm times -y x/|x|
             size = problem.model.gradient_norms(theta, rows).T / bound
             noise = None if norms is None else np.empty(size.shape)
-            weights, sphere = randomise(-rows.signed.astype(np.float32), size, epsilon, coins, directions, noise)
+            weights, sphere = randomise(-rows.signed_rows.astype(np.float32), size, epsilon, coins, directions, noise)
             if norms is not None and noise is not None:
                 norms[:, index] = bound * noise
             theta -= step * (bound * (weights @ sphere) / len(index) + problem.lam * theta)

@@ -108,8 +108,8 @@ class LDPGaussian(LocalMechanism):
         plain = self.training == "plain" or not problem.setting.linear
         if not plain:
             slope = problem.setting.slope_at_zero
-            mean, moment = problem.rows.signed.mean(axis=0), problem.rows.signed.T @ problem.rows.signed
-            noise = NoiseSums(problem.rows.signed, moment)
+            mean, moment = problem.rows.signed_rows.mean(axis=0), problem.rows.signed_rows.T @ problem.rows.signed_rows
+            noise = NoiseSums(problem.rows.signed_rows, moment)
 
         def work(k: int, tick: Monitor) -> Floats:
             own = None if noise_norms is None else noise_norms[k]
@@ -141,7 +141,7 @@ class LDPGaussian(LocalMechanism):
             return None
         if not problem.setting.linear:
             return problem.rows.X + calibration.noise_scale * single_normals(stream)(self.reported(problem).shape)[:, :-1]
-        signed = problem.rows.signed
+        signed = problem.rows.signed_rows
         if self.training == "surrogate":
             noise = NoiseSums(signed, signed.T @ signed).rows(stream)
         else:

@@ -93,7 +93,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
     def reported(self, problem: Problem) -> Floats:
         """(n, d) signed records y x, or (n, d + 1) features and label where the score is not linear; before noise."""
         if problem.setting.linear:
-            return problem.rows.signed
+            return problem.rows.signed_rows
         return np.column_stack([problem.rows.X, problem.rows.y])
 
     def learn(self, problem: Problem, reports: Floats, stream: np.random.SeedSequence) -> Floats:
@@ -123,7 +123,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
             return np.broadcast_to(records.ravel(), (len(theta), records.size))
         # linear models: a row's gradient points along -y x
         norms = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]
-        directions = problem.rows.signed / np.maximum(problem.rows.norms, 1e-300)[:, None]
+        directions = problem.rows.signed_rows / np.maximum(problem.rows.norms, 1e-300)[:, None]
         return (-norms * directions).reshape(len(theta), -1)
 
 
