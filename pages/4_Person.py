@@ -5,7 +5,6 @@ from functools import partial
 import streamlit as st
 
 from dpviz.dashboard.components import folds, guarantee
-from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, links, page, pinned, sidebar
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows import KEYS, finder, influence_map, person, retraining, rows_with_noise, selection
@@ -58,9 +57,11 @@ if found is not None:
 
     noise = "Which rows received noise, and the rule"
     folds.sections(
-        Section(noise, lambda: rows_with_noise.draw(inspection, influence, chosen, theme), sent="received"),
-        Section("All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen), asked="about"),
-        Section("Find people by their values, or in the table of all rows", find, asked="rows"),
-        Section("Is the influence right? Guarantee, formulas, calls", trust, sent="right"),
+        folds.Section(noise, lambda: rows_with_noise.draw(inspection, influence, chosen, theme), sent="received"),
+        folds.Section(
+            "All about this row, beside another one", lambda: person.draw(own, inspection, influence, chosen), asked="about"
+        ),
+        folds.Section("Find people by their values, or in the table of all rows", find, asked="rows"),
+        folds.Section("Is the influence right? Guarantee, formulas, calls", trust, sent="right"),
     )
 page.problems()

@@ -4,7 +4,6 @@ import streamlit as st
 
 from dpviz.dashboard.accounting import KEYS, comparison, curves, ledger
 from dpviz.dashboard.components import folds
-from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import fields, guessing, page, pinned, sidebar
 
 theme = page.start("Accounting", "What do several trainings cost together, and how much noise does a proof need?")
@@ -52,7 +51,7 @@ if found is not None:
 
     noises = "What each of these noises does to the model"
     folds.sections(
-        Section(noises, lambda: comparison.usefulness(subject, theme, options), known, sent="noises"),
-        Section("Rényi divergence, δ for every ε, steps and relations", curves_of_release, known, sent="curve"),
-        Section("Guarantee, what each paper adds, and how this is computed", sources, sent="papers"),
+        folds.Section(noises, lambda: comparison.usefulness(subject, theme, options), known, sent="noises"),
+        folds.Section("Rényi divergence, δ for every ε, steps and relations", curves_of_release, known, sent="curve"),
+        folds.Section("Guarantee, what each paper adds, and how this is computed", sources, sent="papers"),
     )

@@ -14,7 +14,6 @@ from dpviz.dashboard.accounting import ledger
 from dpviz.dashboard.accounting.curves import CONTROLS
 from dpviz.dashboard.components import charts, guarantee, panels, repeat, tables
 from dpviz.dashboard.frame import fields, links, metric
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.metrics import levels_of
@@ -22,26 +21,24 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import noise_comparison
-from dpviz.experiments.studies.noise_comparison import Accounted
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack, comparable_bounds, strongest_attack
 from dpviz.privacy.accounting import tables as curves
-from dpviz.privacy.accounting.tables import Option
 from dpviz.privacy.budget import Status
 from dpviz.reporting import pictures, words
 from dpviz.reporting.calls import shell_call
 
 
-def compare_choice(spec: RunSpec) -> Field[str]:
+def compare_choice(spec: RunSpec) -> fields.Field[str]:
     """The method whose releases are accounted for: the run's, or another one by choice."""
     others = (name for name in noise_comparison.accountable_methods(spec) if name != spec.mechanism)
     options = {name: list_mechanisms()[name].label for name in (spec.mechanism, *others)}
     return fields.choice("compare", "Method", options, spec.mechanism, few=0)
 
 
-def subject_of(spec: RunSpec, choice: Field[str]) -> Accounted:
+def subject_of(spec: RunSpec, choice: fields.Field[str]) -> noise_comparison.Accounted:
     """The run that is accounted for, by the control: the page's own, or one of another method at its defaults."""
     run = noise_comparison.change_method(spec, choice.draw())
     if run is not spec:
@@ -56,10 +53,10 @@ def subject_of(spec: RunSpec, choice: Field[str]) -> Accounted:
     return subject
 
 
-def compute_options(subject: Accounted) -> tuple[list[Option], Attack | None] | None:
+def compute_options(subject: noise_comparison.Accounted) -> tuple[list[curves.Option], Attack | None] | None:
     """The noise that each accountant asks for, and the best possible attack; None until they are there, after seconds."""
 
-    def compute(monitor: Monitor) -> tuple[list[Option], Attack | None]:
+    def compute(monitor: Monitor) -> tuple[list[curves.Option], Attack | None]:
         attack = strongest_attack(subject.mechanism, setting_of(subject.run), subject.calibration)
         monitor(0.5)
         return [] if subject.released is None else curves.options(subject.released, subject.compared.budget), attack
@@ -67,7 +64,7 @@ def compute_options(subject: Accounted) -> tuple[list[Option], Attack | None] | 
     return tasks.current("accounting", "Accounting", compute, of=subject.run, kept=False)
 
 
-def headline(subject: Accounted, accountants: Sequence[Option], attack: Attack | None) -> None:
+def headline(subject: noise_comparison.Accounted, accountants: Sequence[curves.Option], attack: Attack | None) -> None:
     """The noise that the tightest proof needs, and the one that needs most; or the method's own noise; in one sentence."""
     cal, title = subject.calibration, f"{subject.mechanism.label} at {words.budget(subject.calibration.budget)}"
     if subject.released is None:
@@ -87,7 +84,7 @@ def headline(subject: Accounted, accountants: Sequence[Option], attack: Attack |
     )
 
 
-def own_noise(subject: Accounted) -> None:
+def own_noise(subject: noise_comparison.Accounted) -> None:
     """A note on the noise of a method whose releases no accountant can compare."""
     cal = subject.calibration
     st.header("How its noise is set", anchor=False)
@@ -104,7 +101,9 @@ def own_noise(subject: Accounted) -> None:
     )
 
 
-def bars(theme: Theme, subject: Accounted, accountants: Sequence[Option], overlay: Calibration | None) -> None:
+def bars(
+    theme: Theme, subject: noise_comparison.Accounted, accountants: Sequence[curves.Option], overlay: Calibration | None
+) -> None:
     """The noise that each accountant asks for.
 
     Args:
@@ -136,7 +135,7 @@ def bars(theme: Theme, subject: Accounted, accountants: Sequence[Option], overla
     charts.chart(fig, "sigmas", summary, lambda: curves.accountants(accountants), of=subject.run)
 
 
-def other_run(a: Outcome, attack: Attack | None, subject: Accounted) -> None:
+def other_run(a: Outcome, attack: Attack | None, subject: noise_comparison.Accounted) -> None:
     """A comparison with run A, in words: noise and best possible attack."""
     parts, cal = [], subject.calibration
     if a.spec.mechanism == subject.run.mechanism and a.calibration.noise_scale > 0:
@@ -153,14 +152,14 @@ def other_run(a: Outcome, attack: Attack | None, subject: Accounted) -> None:
     panels.text(f"A is {words.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
-def guarantee_badge(subject: Accounted) -> None:
+def guarantee_badge(subject: noise_comparison.Accounted) -> None:
     """The guarantee, and where to attack it."""
     guarantee.badge(subject.calibration, subject.mechanism)
     with st.container(key="buttons-next"):
         links.examine(subject.run.mechanism)
 
 
-def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
+def draw_sources(spec: RunSpec, accountants: Sequence[curves.Option]) -> None:
     """Formulas and sources of the accountants and of the attacker's curve, and the call."""
     with st.expander("How is this computed?"):
         for o in accountants:
@@ -185,7 +184,7 @@ def draw_sources(spec: RunSpec, accountants: Sequence[Option]) -> None:
         repeat.shell(f"{shell_call(spec, 'calibrate')} --accountants")
 
 
-def usefulness(subject: Accounted, theme: Theme, accountants: Sequence[Option]) -> None:
+def usefulness(subject: noise_comparison.Accounted, theme: Theme, accountants: Sequence[curves.Option]) -> None:
     """The metric with the noise of each accountant."""
     spec, mechanism, cal = subject.run, subject.mechanism, subject.calibration
     finite = [o for o in accountants if math.isfinite(o.sigma)]
@@ -263,6 +262,6 @@ def _published(row: noise_comparison.PublishedNoise) -> tuple[str, ...]:
     )
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """All of them, for a run."""
     return (compare_choice(spec), *CONTROLS, ledger.RELEASES)

@@ -7,7 +7,6 @@ from itertools import accumulate
 import streamlit as st
 
 from dpviz.auditing import survey
-from dpviz.auditing.survey import CONFIDENCE, ROWS, RUNS, UNPROVED_ROWS, Surveyed
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.jobs import tasks, watching
@@ -21,7 +20,7 @@ from dpviz.privacy.budget import Budget
 from dpviz.reporting import words
 
 DELTA = 1e-5
-_CEILING = epsilon_ceiling(RUNS, DELTA, CONFIDENCE)
+_CEILING = epsilon_ceiling(survey.RUNS, DELTA, survey.CONFIDENCE)
 _COLUMNS = ("", "Claimed ε", "Proved ε", "Audited ε, at least", "If Gaussian, at least", "Verdict")
 
 
@@ -30,14 +29,14 @@ def board(spec: RunSpec, theme: Theme) -> None:
     st.header("All mechanisms", anchor=False)
     panels.text(
         f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
-        f"δ = {words.three(DELTA)}, {RUNS} models trained on each dataset, {100 * CONFIDENCE:g} % confidence each: "
-        f"{ROWS} synthetic rows, and {UNPROVED_ROWS:,} where nothing is proved. {RUNS} models can show "
+        f"δ = {words.three(DELTA)}, {survey.RUNS} models trained on each dataset, {100 * survey.CONFIDENCE:g} % confidence each: "
+        f"{survey.ROWS} synthetic rows, and {survey.UNPROVED_ROWS:,} where nothing is proved. {survey.RUNS} models can show "
         f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
 
     key = f"board {(spec.model, spec.epsilon, spec.seed, spec.lam)}"
 
-    def stream(monitor: Monitor) -> Iterator[list[Surveyed]]:
+    def stream(monitor: Monitor) -> Iterator[list[survey.Surveyed]]:
         model, budget = get_model(spec.model), Budget(spec.epsilon, DELTA)
         return accumulate([row] for row in survey.survey(model, budget, seed=spec.seed, lam=spec.lam, monitor=monitor))
 
@@ -47,7 +46,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
         tasks.follow(tasks.attack_job(key, stream, "board", ""), lambda rows: _show(rows, theme), "Auditing all mechanisms")
 
 
-def _show(rows: list[Surveyed], theme: Theme) -> None:
+def _show(rows: list[survey.Surveyed], theme: Theme) -> None:
     """The audits so far, as a picture and as a table."""
     bad = [row.label for row in rows if row.exceeded]
     count = f"{len(rows)} mechanism{'s' if len(rows) > 1 else ''}"
@@ -63,7 +62,7 @@ def _show(rows: list[Surveyed], theme: Theme) -> None:
         tables.table([_line(row) for row in rows], _COLUMNS)
 
 
-def _line(row: Surveyed) -> tuple[str, ...]:
+def _line(row: survey.Surveyed) -> tuple[str, ...]:
     numbers = (words.three(v) for v in (row.claimed, row.proved, row.audited, row.gaussian))
     label = row.label if math.isfinite(row.proved) or math.isnan(row.claimed) else f"{row.label} (claim only)"
     return label, *numbers, f"{row.verdict}: {row.by}" if row.by else row.verdict

@@ -14,7 +14,6 @@ from dpviz.auditing.scores import SCORES
 from dpviz.common.limits import most_in_demo
 from dpviz.dashboard.components import charts, panels, repeat
 from dpviz.dashboard.frame import fields
-from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job
@@ -38,7 +37,7 @@ _power = lru_cache(256)(power)
 _SHOWN = {EXCEEDED: ("✗", "red"), NO_CLAIM: ("–", "gray")}
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The page's fields in the address: neighbouring pair, rows, and models trained on each dataset."""
     persons = attacks_persons(spec)
     ids = f"The id of a training row{' of the person' if persons else ''}, as on the other pages."
@@ -77,7 +76,7 @@ class Asked(NamedTuple):
     runs: int
 
 
-def controls(own: Group) -> Asked:
+def controls(own: fields.Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
     asked = [key for key, pairs in CHOSEN.items() if own["pair"].value() in pairs]
     chosen: dict[str, int | None] = {"row": None, "other": None}

@@ -9,7 +9,6 @@ from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
 from dpviz.auditing.runs import one_run_of
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields
-from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting import words
@@ -18,13 +17,13 @@ from dpviz.reporting.calls import with_spec
 COUNTS = {"": "None", "100": "100", "300": "300", "1000": "1,000"}
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The fields in the address: the number of canaries."""
     most = "Rows that a coin each puts in or changes. More canaries show more; none means no such audit."
     return (fields.choice("canaries", "Canaries in one training", COUNTS, "", most),)
 
 
-def show(spec: RunSpec, own: Group) -> None:
+def show(spec: RunSpec, own: fields.Group) -> None:
     """A fold with the control; where canaries are asked for, it is open and says what one training gave away."""
     chosen = own["canaries"].value()
     with st.expander("One training with many canaries", expanded=bool(chosen)):

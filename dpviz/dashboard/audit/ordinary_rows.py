@@ -18,7 +18,6 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.audit.attack import attacks_persons
 from dpviz.dashboard.components import charts, folds, panels, repeat, tables
 from dpviz.dashboard.frame import fields
-from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.resolve import resolve
@@ -34,7 +33,7 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _HEADS = ("Attack", "Found at 1 %", "at 0.1 %", "Allowed", "Without privacy", "AUC", "Advantage")
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The fields in the address: whether ordinary rows are attacked, and how many shadow models the attacker trains."""
     one = "One person, all others known" if attacks_persons(spec) else ONE_ROW
     more = "Models that the attacker trains on random halves of the rows, to learn what members look like."
@@ -46,7 +45,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-def page(spec: RunSpec, own: Group, theme: Theme, answer: Any) -> None:
+def page(spec: RunSpec, own: fields.Group, theme: Theme, answer: Any) -> None:
     """The whole view: the control, the answer in `answer`, the picture, and what explains it below."""
     shadows = int(own["shadows"].draw())
     task = attack(spec, shadows)

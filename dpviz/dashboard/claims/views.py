@@ -14,7 +14,6 @@ from dpviz.common.version import __version__, engine_version
 from dpviz.dashboard.claims import KEYS
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import address, fields
-from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import Job, State
 from dpviz.experiments.run.spec import RunSpec
@@ -30,7 +29,7 @@ from dpviz.reporting.pictures import method_look
 MECHANISM = "mechanism"
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The page's fields in the address: the chosen claims, the open one, and whether they are tested in full."""
     papers = {name: paper.name for name, paper in PAPERS.items()}
     about = {"": "All papers", MECHANISM: f"Those about {list_mechanisms()[spec.mechanism].label}"} | papers
@@ -87,7 +86,7 @@ def _shown(claim: Claim, full: bool, seed: int) -> Shown:
     return Shown(claim, saved.load().findings.get(claim.id), task, state)
 
 
-def open_field(all_shown: Sequence[Shown]) -> Field[str]:
+def open_field(all_shown: Sequence[Shown]) -> fields.Field[str]:
     """The field of the open claim, among those that are shown; by default a refuted guarantee, else the first that fails."""
     count = Counter(s.claim.meaning for s in all_shown)
     meanings = {
@@ -129,7 +128,7 @@ def cancel(at_work: Sequence[Job[Finding]]) -> None:
         watching.cancel(task)
 
 
-def test_again(all_shown: Sequence[Shown], own: Group, seed: int) -> None:
+def test_again(all_shown: Sequence[Shown], own: fields.Group, seed: int) -> None:
     """A choice of thoroughness, a button that tests all claims on the page, and its progress."""
     with st.expander("Test the claims again"):
         full = bool(own["thorough"].draw())
@@ -182,7 +181,7 @@ def origin(shown: Sequence[Shown]) -> str:
     return f"{text} {again} tested again in this session.".strip() if again else text
 
 
-def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -> None:
+def board(shown: Sequence[Shown], one: Shown, field: fields.Field[str], theme: Theme) -> None:
     """One tile for each claim; a click opens it."""
     rows = []
     for s in shown:
@@ -196,7 +195,7 @@ def board(shown: Sequence[Shown], one: Shown, field: Field[str], theme: Theme) -
     charts.chart(fig, "verdicts", summary, partial(table, shown), clicks=lambda ids: field.keep(ids[-1]))
 
 
-def card(one: Shown, field: Field[str], full: bool, seed: int) -> None:
+def card(one: Shown, field: fields.Field[str], full: bool, seed: int) -> None:
     """The open claim: what it says, its verdict, why, and a button that tests it again."""
     field.draw()
     claim, finding = one.claim, one.finding

@@ -9,7 +9,6 @@ from typing import Any
 
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import answers
-from dpviz.experiments.studies.answers import Answer
 from dpviz.releasing.bounds import best_width
 
 
@@ -38,7 +37,7 @@ class Lesson:
     page: str
     spec: RunSpec
     question: str
-    measure: Callable[[RunSpec], Answer]
+    measure: Callable[[RunSpec], answers.Answer]
     hint: str
     explanation: str
     pitfall: str

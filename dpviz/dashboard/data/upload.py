@@ -17,7 +17,6 @@ from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.frame import private, session
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import uploads
-from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.cell_text import CERTAIN, MISSING, is_number
 from dpviz.datasets.table.columns import classes, word
 from dpviz.datasets.table.csv import Table
@@ -157,7 +156,7 @@ def _choices(title: str, table: Table, limits: Limits) -> None:
     buttons = st.columns(2)
     if buttons[0].button("Make it my dataset", type="primary", key="dpviz.make"):
         try:
-            made = Upload(table, spec_of(edited, declared, positive, above), title, limits=limits)
+            made = uploads.Upload(table, spec_of(edited, declared, positive, above), title, limits=limits)
         except InvalidInput as problem:
             panels.problem(problem, grave=True)
             return
@@ -249,7 +248,7 @@ def _cells() -> dict[str, Any]:
     }
 
 
-def _use(made: Upload) -> None:
+def _use(made: uploads.Upload) -> None:
     """Keeps an upload for the session and draws the page anew, with it."""
     for old in session.hold(made):
         st.toast(f"{words.markdown(old.title)} made room and was forgotten.")

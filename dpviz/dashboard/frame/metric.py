@@ -7,7 +7,6 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.frame import address, fields
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
@@ -48,7 +47,9 @@ class Measure(Choice):
         return Pick(tuple(now.id if name == now.kind else name for name in self.options))
 
 
-FIELD: Field[str] = Field(KEY, Measure(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0)
+FIELD: fields.Field[str] = fields.Field(
+    KEY, Measure(label="Metric", help=_HELP, options=tuple(METRICS), names=_NAMES), "accuracy", few=0
+)
 
 
 def measure_outcome(outcome: Outcome) -> Outcome:
@@ -98,7 +99,7 @@ def chosen_metric(dataset: str, intercept: bool) -> Metric:
     return get_metric(_of(dataset, intercept)[1].value())
 
 
-def _of(dataset: str, intercept: bool) -> tuple[float, Field[str]]:
+def _of(dataset: str, intercept: bool) -> tuple[float, fields.Field[str]]:
     """The share of the rarer class, and the choice with the default that follows from it."""
     y = fields.read_or_default(lambda: load_dataset(dataset, intercept=intercept).y, None)
     return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.change_default(default_metric(y)))

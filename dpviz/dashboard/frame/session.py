@@ -15,7 +15,6 @@ from dpviz.dashboard.frame import private
 from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.datasets.sources import uploads
-from dpviz.datasets.sources.uploads import Upload
 
 MOST = 3
 COOKIE = "dpviz_browser"  # holds a secret of each browser
@@ -52,12 +51,12 @@ class _Visit:
 _visits: dict[str, _Visit] = {}
 
 
-def held_uploads() -> dict[str, Upload]:
+def held_uploads() -> dict[str, uploads.Upload]:
     """The session's uploads by dataset name, oldest first."""
     return st.session_state.get(_KEY, {})
 
 
-def hold(upload: Upload) -> list[Upload]:
+def hold(upload: uploads.Upload) -> list[uploads.Upload]:
     """Keeps an upload for as long as the session lives; returns those that made room for it and are forgotten."""
     kept = [*held_uploads().values(), upload]
     st.session_state[_KEY] = {u.name: u for u in kept[-MOST:]}

@@ -9,9 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.components import panels, recorder
-from dpviz.dashboard.components.panels import TASK
 from dpviz.dashboard.frame import address, fields, links, metric, pinned, session
-from dpviz.dashboard.frame.fields import Group, RunField, control
 from dpviz.datasets import canonical_name, load_dataset, rows_of
 from dpviz.datasets.base import train_size
 from dpviz.datasets.catalogue import cautions, has_size, short_list
@@ -76,9 +74,14 @@ class Sidebar:
     """
 
     def __init__(
-        self, own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
+        self,
+        own: fields.Group | None = None,
+        budget: DeltaGenerator | None = None,
+        *,
+        measured: bool = False,
+        shows: Shows = "run",
     ) -> None:
-        further = (TASK, pinned.PINNED.key, *((metric.KEY,) if measured else ()))
+        further = (panels.TASK, pinned.PINNED.key, *((metric.KEY,) if measured else ()))
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
         self._place, self._measured, self._shows = budget, measured, shows
         state = st.session_state
@@ -111,7 +114,7 @@ class Sidebar:
                     run["published_split"].draw(help=None)
                 if has_size(self.spec.dataset):
                     address.set_widget(_PEOPLE, rows_of(self.spec.dataset))
-                    control(_PEOPLE, _SIZE, on_change=_people_typed)
+                    fields.control(_PEOPLE, _SIZE, on_change=_people_typed)
                 nothing: tuple[str, ...] = ()
                 alike = fields.read_or_default(lambda: dataset_of(self.spec).alike, nothing)
                 for caution in (*cautions(self.spec.dataset), *alike):
@@ -165,7 +168,7 @@ def _paid(spec: RunSpec) -> None:
 
 
 def sidebar(
-    own: Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
+    own: fields.Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
 ) -> RunSpec:
     """Draws the controls and returns the run they stand for; see `Sidebar`."""
     made = Sidebar(own, budget, measured=measured, shows=shows)
@@ -189,7 +192,7 @@ class _Datasets(DatasetName):
         return dataset_label(value)
 
 
-def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, RunField[Any]]]:
+def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, fields.RunField[Any]]]:
     """The mechanism that is chosen (None: automatic), and the controls of every run and its own, by their keys in the address.
 
     A mechanism that refuses the model is reported and replaced.
@@ -209,13 +212,13 @@ def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, RunField[Any
         ),
     }
     marks = {"epsilon": EPSILONS}
-    run: dict[str, RunField[Any]] = {
-        name: RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
+    run: dict[str, fields.RunField[Any]] = {
+        name: fields.RunField(name, knob, getattr(RunSpec, name), marks=marks.get(name, ())) for name, knob in knobs.items()
     }
     if mechanism is not None:
         for name, knob in mechanism.knobs().items():
             key = f"{mechanism.id}.{name}"
-            run[key] = RunField(key, knob, mechanism.defaults()[name])
+            run[key] = fields.RunField(key, knob, mechanism.defaults()[name])
     for one in run.values():
         one.start()
     return mechanism, run
@@ -225,7 +228,7 @@ def _words(name: str) -> dict[str, Any]:
     return {"label": SETTINGS[name].label, "help": SETTINGS[name].help}
 
 
-def read(run: Iterable[RunField[Any]]) -> ResolvedRun:
+def read(run: Iterable[fields.RunField[Any]]) -> ResolvedRun:
     """The run that the controls stand for; what is wrong with them is reported."""
     problems: list[InvalidInput] = []
     texts = {one.key: one.text() for one in run}
@@ -237,7 +240,7 @@ def read(run: Iterable[RunField[Any]]) -> ResolvedRun:
     return resolved
 
 
-def _of_mechanism(method: type[Mechanism] | None, run: dict[str, RunField[Any]], spec: RunSpec) -> None:
+def _of_mechanism(method: type[Mechanism] | None, run: dict[str, fields.RunField[Any]], spec: RunSpec) -> None:
     """Draws the hyperparameters of the method that the controls were made for, and the width of a network.
 
     The run's method may be another one by now: a script that is being stopped may still change it, and the next one draws it.
@@ -251,10 +254,10 @@ def _of_mechanism(method: type[Mechanism] | None, run: dict[str, RunField[Any]],
     if model.width is not None:
         st.markdown("**Network**")
         address.set_widget(_UNITS, model.width)
-        control(_UNITS, _WIDTH, on_change=_units_typed)
+        fields.control(_UNITS, _WIDTH, on_change=_units_typed)
 
 
-def _settings(run: dict[str, RunField[Any]], changes: Changes, heading: str, spec: RunSpec) -> None:
+def _settings(run: dict[str, fields.RunField[Any]], changes: Changes, heading: str, spec: RunSpec) -> None:
     """Draws the settings below a heading of the drawer: those that change the same."""
     names = [name for name in SETTINGS if SETTINGS[name].changes is changes and name not in _ABOVE]
     if names:

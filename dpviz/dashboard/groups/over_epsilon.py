@@ -12,9 +12,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput, number_from_text
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields
-from dpviz.dashboard.frame.fields import Field, Group, Typed
 from dpviz.dashboard.jobs import cached_runs, tasks
-from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, columns, report, suggest_column
@@ -32,7 +30,7 @@ _known: WeakKeyDictionary[Dataset, dict[int, tuple[dict[str, bool], str]]] = Wea
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cuts(Typed):
+class Cuts(fields.Typed):
     """Rising numbers, as text with commas between them."""
 
     def check(self, name: str, value: object) -> tuple[float, ...]:
@@ -52,22 +50,24 @@ class Cuts(Typed):
 
 
 _QUARTILES = "For example 30, 45, 60. Empty cuts at the quartiles of all rows, or at the median of few."
-CUTS: Field[tuple[float, ...]] = Field("cuts", Cuts(label="Cut a number at", help=_QUARTILES), ())
+CUTS: fields.Field[tuple[float, ...]] = fields.Field("cuts", Cuts(label="Cut a number at", help=_QUARTILES), ())
 MEASURE = fields.choice("of", "What is measured", MEASURES, "accuracy", few=0)
 WHY = fields.switch(
     "why", "Who pays, and why?", "Influence, noise and individual ε of each group of training rows. May take a while."
 )
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The page's fields in the address, for a run's table and model."""
     probabilities = get_model(spec.model).loss.probabilities
     low, high, usual = (0.0, 1.0, 0.5) if probabilities else (-_RANGE, _RANGE, 0.0)
     label = "Threshold on the probability" if probabilities else "Threshold on the score"
-    threshold = Field("threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual)
+    threshold = fields.Field(
+        "threshold", Number(label=label, help="Rows from here on are called positive.", low=low, high=high), usual
+    )
     dataset = _dataset(spec)
     options, first = ({}, "") if dataset is None else _offered(dataset, spec)
-    column = Field("group", Choice(label="Groups by (any column)", help="", options=tuple(options)), first, few=0)
+    column = fields.Field("group", Choice(label="Groups by (any column)", help="", options=tuple(options)), first, few=0)
     return column, CUTS, WHY, MEASURE, threshold
 
 
@@ -107,7 +107,7 @@ class Seen:
         kept: run A.
     """
 
-    outcome: Outcome
+    outcome: cached_runs.Outcome
     here: GroupReport
     over: GroupReport
     refused: int
@@ -115,7 +115,7 @@ class Seen:
     kept: RunSpec | None = None
 
 
-def grouping(own: Group) -> Grouping:
+def grouping(own: fields.Group) -> Grouping:
     """The groups that are asked for."""
     return Grouping(own["group"].value(), own["cuts"].value())
 
@@ -127,7 +127,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         kept: run A, on the same rows.
     """
 
-    def single(outcome: Outcome) -> GroupReport:
+    def single(outcome: cached_runs.Outcome) -> GroupReport:
         return report(Releases(outcome.spec, (replace(outcome, distribution=None),), ()), chosen)
 
     def work(monitor: Monitor) -> Seen:
@@ -140,7 +140,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
     return tasks.current("over-epsilon", doing, work, of=spec, given=given, kept=False)
 
 
-def controls(own: Group, spec: RunSpec) -> None:
+def controls(own: fields.Group, spec: RunSpec) -> None:
     """Column, its cuts where it is a number, and measure; cuts that a column of text cannot have can be emptied."""
     cut = own["cuts"].value() or is_number(spec, own["group"].value())
     drawn: dict[str, dict[str, str]] = (

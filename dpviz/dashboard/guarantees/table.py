@@ -12,8 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields, metric, pinned, ranking
-from dpviz.dashboard.frame.fields import Field, Group
-from dpviz.dashboard.frame.ranking import ORDER, Line, lines, ranked
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State
@@ -46,7 +44,7 @@ HELP = (
 )
 
 
-def choose_attacker(own: Group) -> Attacker | None:
+def choose_attacker(own: fields.Group) -> Attacker | None:
     """Draws the control; the attacker that is tolerated, None for the budget on the left."""
     text = own["attacker"].draw()
     return Attacker.parse(text) if text else None
@@ -73,7 +71,7 @@ _RELATIONS = {Neighbouring.REPLACE_ONE: "replace\u2011one", Neighbouring.ADD_REM
 _COLUMNS = ("Relation", "Accountant")
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The page's fields in the address: the order of the table, and an attacker that is tolerated."""
     return (
         fields.choice("order", "Sorted by", SORTS, "", few=0),
@@ -81,7 +79,7 @@ def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
     )
 
 
-def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None = None) -> None:
+def headline(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attacker | None = None) -> None:
     """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted.
 
     Where an attacker is tolerated: the epsilon that the run's method may have, beside the run's.
@@ -89,13 +87,13 @@ def headline(methods: Sequence[Line], spec: RunSpec, attacker: Attacker | None =
     if attacker is not None:
         _tolerating(methods, spec, attacker)
         return
-    counts = ((sum(line.status == status for line in methods), status) for status in ORDER)
+    counts = ((sum(line.status == status for line in methods), status) for status in ranking.ORDER)
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     own = words.guarantee(calibration_of(spec), spec.build())
     panels.headline(f"{words.title(spec)}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
 
 
-def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> None:
+def _tolerating(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attacker) -> None:
     own = next((line for line in methods if line.one.spec.mechanism == spec.mechanism), None)
     if own is None or own.one.calibration is None:
         panels.headline(f"{words.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
@@ -113,11 +111,11 @@ def _tolerating(methods: Sequence[Line], spec: RunSpec, attacker: Attacker) -> N
     panels.headline(f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {who}.", compared, of=spec)
 
 
-def other_run(methods: Sequence[Line], overlay: Outcome) -> None:
+def other_run(methods: Sequence[ranking.Line], overlay: Outcome) -> None:
     """The rank of run A among the proved methods, in words."""
     measure, a = overlay.cost.metric, overlay.cost.mean
     sign = 1 if measure.higher_is_better else -1
-    proved = ranked(methods, measure)
+    proved = ranking.ranked(methods, measure)
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     panels.text(
         f"A is {words.title(overlay.spec)}: {words.metric_value(measure, a)}; "
@@ -126,7 +124,7 @@ def other_run(methods: Sequence[Line], overlay: Outcome) -> None:
 
 
 def picture(
-    methods: Sequence[Line],
+    methods: Sequence[ranking.Line],
     measured: Measured,
     metric: Metric,
     spec: RunSpec,
@@ -143,7 +141,7 @@ def picture(
     fig, baselines = ranking.picture(methods, measured, metric, theme, overlay, narrow=charts.is_narrow())
     if fig is None:
         return
-    leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranked(methods, metric)[:1]]
+    leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranking.ranked(methods, metric)[:1]]
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
         at = f"at the largest ε of each method with which no attacker does better than one who {ATTACKERS[str(attacker)]}"
@@ -153,7 +151,7 @@ def picture(
     charts.chart(fig, "guarantees", summary, lambda: table(methods, metric))
 
 
-def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> None:
+def _guessing(measured: Measured, methods: Sequence[ranking.Line], metric: Metric) -> None:
     """The methods that are no better than the majority label, by cause, with advice."""
     fixes: dict[str, list[str]] = {}
     for line in methods:
@@ -173,12 +171,12 @@ def _guessing(measured: Measured, methods: Sequence[Line], metric: Metric) -> No
         panels.text(f"⚠ {guess}. {message}")
 
 
-def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
+def ordered(methods: Sequence[ranking.Line], sort: str, metric: Metric) -> list[ranking.Line]:
     """The lines in the order asked for; what is not known comes last."""
     sign = -1 if metric.higher_is_better else 1
     value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in methods}
     keys = {
-        "": lambda line: (ORDER.index(line.status), value[id(line)]),
+        "": lambda line: (ranking.ORDER.index(line.status), value[id(line)]),
         "accuracy": lambda line: value[id(line)],
         "epsilon": lambda line: np.nan_to_num(line.proved, nan=math.inf),
         "name": lambda line: line.label.lower(),
@@ -186,7 +184,7 @@ def ordered(methods: Sequence[Line], sort: str, metric: Metric) -> list[Line]:
     return sorted(methods, key=keys[sort])
 
 
-def rows(methods: Sequence[Line], sort: str, metric: Metric, overlay: Outcome | None) -> None:
+def rows(methods: Sequence[ranking.Line], sort: str, metric: Metric, overlay: Outcome | None) -> None:
     """The table; long conditions have a number there and stand in full below it."""
     shown = ordered(methods, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
@@ -224,7 +222,7 @@ def draw_sources(spec: RunSpec, attacker: Attacker | None = None) -> None:
         repeat.python_of(spec, f"list(guarantees.watch(spec{levels}, {attack}))[-1].metrics", imports)
 
 
-def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
+def _row(line: ranking.Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     cal = line.one.calibration
     number = f" ({notes.index(line.condition) + 1})" if line.condition else ""
     status = f"{line.sign} {line.status.removesuffix(' …')}{number}"
@@ -237,7 +235,7 @@ def _row(line: Line, notes: Sequence[str], metric: Metric) -> tuple[str, ...]:
     return line.label, status, words.three(line.proved), value, _RELATIONS[cal.neighbouring], short
 
 
-def table(methods: Sequence[Line], metric: Metric) -> pd.DataFrame:
+def table(methods: Sequence[ranking.Line], metric: Metric) -> pd.DataFrame:
     """The same as data."""
     out = []
     for line in methods:
@@ -255,7 +253,7 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
     measure = metric.chosen_metric(spec.dataset, spec.intercept)
 
     def draw(measured: Measured) -> None:
-        now = lines(measured, measure)
+        now = ranking.lines(measured, measure)
         headline(now, spec, attacker)
         if kept is not None and kept.cost.metric.id == measure.id:
             other_run(now, kept)
@@ -265,7 +263,7 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
 
 
 def show(
-    task: Job[Measured], spec: RunSpec, theme: Theme, sort: Field[str], kept: Outcome | None, attacker: Attacker | None
+    task: Job[Measured], spec: RunSpec, theme: Theme, sort: fields.Field[str], kept: Outcome | None, attacker: Attacker | None
 ) -> None:
     """Picture and table, redrawn while numbers come in."""
     measure = metric.chosen_metric(spec.dataset, spec.intercept)
@@ -275,7 +273,7 @@ def show(
         if not task.results:
             tasks.controls(task, "Looking at every method")
             return
-        now = lines(task.results[-1], measure)
+        now = ranking.lines(task.results[-1], measure)
         if task.state is not State.DONE:
             tasks.controls(task, "Training every method")
         picture(now, task.results[-1], measure, spec, theme, overlay, attacker)

@@ -9,7 +9,6 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, folds, panels, recorder
 from dpviz.dashboard.jobs import cached_runs, watching
-from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.dashboard.jobs.job import Job, State, Stream
 from dpviz.dashboard.jobs.pool import pool
 from dpviz.experiments.run.resolve import resolve
@@ -68,7 +67,7 @@ def attack_job(key: str, work: Stream[T], section: str, dataset: str) -> Job[T]:
     return task
 
 
-def training(spec: RunSpec) -> Job[Outcome]:
+def training(spec: RunSpec) -> Job[cached_runs.Outcome]:
     """A run as a job, the same one for all who ask for the run."""
     job = _job(f"Training {words.title(spec)}", partial(cached_runs.outcome, spec), of=spec, kept=False)
     stored = cached_runs.stored_outcome(spec)
@@ -77,7 +76,7 @@ def training(spec: RunSpec) -> Job[Outcome]:
     return job
 
 
-def outcome(section: str, spec: RunSpec) -> Outcome | None:
+def outcome(section: str, spec: RunSpec) -> cached_runs.Outcome | None:
     """The outcome of a run; None until it is there; see `observe`."""
     result, fresh = result_of(section, training(spec))
     return result if fresh else None

@@ -13,7 +13,6 @@ from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 from dpviz.dashboard.components import charts, glossary, panels, tables
 from dpviz.dashboard.components.lessons import BY_ID, LESSONS, Lesson
 from dpviz.dashboard.frame import address, fields, links
-from dpviz.dashboard.frame.fields import Field, Group, Typed
 from dpviz.dashboard.jobs import tasks
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.answers import Answer
@@ -29,7 +28,7 @@ _ASKED = "dpviz.lesson-asked"  # (lesson, reply or None) of the answer that is s
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given(Typed):
+class Given(fields.Typed):
     """A reader's answers by lesson, in the address as "cost:11.1,best:dp-gd", so that a link hands them in."""
 
     def parse(self, name: str, text: str) -> dict[str, float | str]:
@@ -47,21 +46,21 @@ class Given(Typed):
         return ",".join(f"{lesson}:{reply}" for lesson, reply in replies.items())
 
 
-GIVEN: Field[Mapping[str, float | str]] = Field("given", Given(label="Answers", help=""), {})
+GIVEN: fields.Field[Mapping[str, float | str]] = fields.Field("given", Given(label="Answers", help=""), {})
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The fields in the address: the lesson shown, or the sheet of all, and the answers."""
     replies = GIVEN.value()
     names = {lesson.id: f"{_mark(lesson.id, replies)}{k}. {lesson.title}" for k, lesson in enumerate(LESSONS, 1)}
     return (
         fields.choice("lesson", "Lesson", {**names, SHEET: "All, for print"}, LESSONS[0].id, few=len(LESSONS) + 1),
         GIVEN,
-        Field(panels.TASK, Choice(label="Lesson", help="", options=("", *BY_ID)), ""),
+        fields.Field(panels.TASK, Choice(label="Lesson", help="", options=("", *BY_ID)), ""),
     )
 
 
-def draw(own: Group, theme: Theme) -> None:
+def draw(own: fields.Group, theme: Theme) -> None:
     """The list of lessons, and the one that is chosen, or the sheet of all."""
     left, right = st.columns([1, 2], gap="large")
     progress = left.empty()  # filled when the answer of this click was judged
@@ -80,7 +79,7 @@ def _mark(name: str, given: Mapping[str, float | str]) -> str:
     return "" if name not in given else "✓ " if known is not None and known.accepts(given[name]) else "· "
 
 
-def _lesson(own: Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) -> None:
+def _lesson(own: fields.Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) -> None:
     """A lesson: its question, the page that answers it, the reader's answer and whether it is right."""
     given = dict(GIVEN.value())
     panels.headline(lesson.question, of=None)

@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, folds, guarantee, panels, repeat, tables
-from dpviz.dashboard.components.folds import Section
 from dpviz.dashboard.frame import best_attack
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
@@ -29,9 +28,9 @@ from dpviz.reporting import pictures, words
 def draw(outcome: Outcome, theme: Theme) -> None:
     """Explanations of the picture, folded away."""
     folds.sections(
-        Section("Guarantee and best possible attack", lambda: attacker(outcome, theme), sent="attack"),
-        Section("Numbers, weights and optimality gap", lambda: numbers_and_pictures(outcome, theme), sent="numbers"),
-        Section("A model to publish", lambda: publish(outcome.spec), asked="release"),
+        folds.Section("Guarantee and best possible attack", lambda: attacker(outcome, theme), sent="attack"),
+        folds.Section("Numbers, weights and optimality gap", lambda: numbers_and_pictures(outcome, theme), sent="numbers"),
+        folds.Section("A model to publish", lambda: publish(outcome.spec), asked="release"),
     )
     draw_sources(outcome)
 

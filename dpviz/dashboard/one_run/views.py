@@ -9,7 +9,6 @@ import streamlit as st
 
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import fields, guessing, links, metric
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.frame.pinned import PINNED
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
@@ -21,12 +20,11 @@ from dpviz.figures.gauges import Gauge, Mark, Part, gauges
 from dpviz.figures.style import Theme
 from dpviz.reporting import Chart, pictures, words
 from dpviz.reporting.calls import address_text
-from dpviz.reporting.pictures import method_look
 
 TRAINING = fields.switch("training", "Training, step by step", "The decision lines after each step of training.")
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """All of them."""
     return TRAINING, PINNED
 
@@ -46,7 +44,7 @@ def scale(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> Non
     Args:
         overlay: a run that is kept for comparison, marked "A".
     """
-    method = method_look(outcome.spec.mechanism, theme)
+    method = pictures.method_look(outcome.spec.mechanism, theme)
     useful, message = _useful(outcome)
     message = message if useful is None else f"{message} {words.OUTSIDE}"
     attack, limit = _attacked(outcome)

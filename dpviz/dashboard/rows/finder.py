@@ -7,7 +7,6 @@ import streamlit as st
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.selection import Condition
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
@@ -29,7 +28,7 @@ def draw(run: Inspected, influence: Influence) -> None:
             value = right.text_input(f"{name}: text", key=f"find-text-{name}")
         else:
             value = right.selectbox(f"{name}: value", sorted(series.astype(str).unique()), key=f"find-level-{name}")
-        conditions.append(Condition(name, str(test), str(value)))
+        conditions.append(selection.Condition(name, str(test), str(value)))
     if not conditions:
         st.caption("Choose columns; people who meet all conditions are listed by influence.")
         return

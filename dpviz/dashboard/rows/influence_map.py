@@ -12,11 +12,9 @@ from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import guessing, metric
 from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.rows import selection
-from dpviz.dashboard.rows.selection import Chosen
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import dataset_of, resolve
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.inspected import Inspected
 from dpviz.experiments.studies.majority_baseline import looks_no_better
 from dpviz.figures.influence import training_map
 from dpviz.figures.style import Theme
@@ -27,12 +25,12 @@ from dpviz.reporting import words
 TOP, NARROW = 5, 2  # rows that carry their ids on the map, and on a narrow one
 
 
-def label_of(run: Inspected, position: int) -> str:
+def label_of(run: inspected.Inspected, position: int) -> str:
     """A training row's label in words."""
     return str(dataset_of(run.spec).frame.iloc[int(run.row_ids[position]), -1])
 
 
-def headline(run: Inspected, influence: Influence) -> None:
+def headline(run: inspected.Inspected, influence: Influence) -> None:
     """The most influential row by retraining, and the number of rows that received noise."""
     top, leaders = int(influence.order[0]), influence.leaders
     change = "about " + words.three(influence.newton_norm[top]) if leaders is None else words.three(leaders.norm.max())
@@ -51,14 +49,14 @@ def privacy_warning() -> None:
         panels.privacy_warning("No ε covers this map and this row.")
 
 
-def guessing_note(run: Inspected) -> None:
+def guessing_note(run: inspected.Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
     measure = metric.chosen_metric(run.spec.dataset, run.spec.intercept)
     if looks_no_better(run.spec, run.theta, measure.id):
         guessing.watch(run.spec)
 
 
-def other_run(run: Inspected, a: Inspected) -> None:
+def other_run(run: inspected.Inspected, a: inspected.Inspected) -> None:
     """The rows that received noise in run A, in words."""
     both = ""
     if run.ever is not None and a.ever is not None:
@@ -68,20 +66,20 @@ def other_run(run: Inspected, a: Inspected) -> None:
     panels.text(f"A is {words.title(a.spec)}: {noisy_rows_in_words(a, brief=True)}{both}; {top}.")
 
 
-def differs(run: Inspected, a: Inspected | None) -> NDArray[np.bool_] | None:
+def differs(run: inspected.Inspected, a: inspected.Inspected | None) -> NDArray[np.bool_] | None:
     """(n,) rows that received noise in one of this run and run A and not in the other; None where A puts none on rows."""
     if a is None or a.ever is None:
         return None
     return a.ever if run.ever is None else a.ever ^ run.ever
 
 
-def used_rows(run: Inspected) -> NDArray[np.bool_] | None:
+def used_rows(run: inspected.Inspected) -> NDArray[np.bool_] | None:
     """(n,) rows that training used in some draw; None where that is not counted."""
     visits = run.instances["visits"].to_numpy()
     return visits > 0 if np.isfinite(visits).all() else None
 
 
-def noisy_rows_in_words(run: Inspected, *, brief: bool = False) -> str:
+def noisy_rows_in_words(run: inspected.Inspected, *, brief: bool = False) -> str:
     """The number of rows that received noise: as the end of a sentence, or in a few words."""
     n = len(run.row_ids)
     if run.calibration.noise_scale == 0:
@@ -104,7 +102,7 @@ def noisy_rows_in_words(run: Inspected, *, brief: bool = False) -> str:
     return f"{start}; the rule, {view.name}, trains {without_noise} rows without noise before the first step"
 
 
-def _of_used(run: Inspected, count: int) -> str:
+def _of_used(run: inspected.Inspected, count: int) -> str:
     """The number of rows that training used, in brackets, where these are not all."""
     rows = used_rows(run)
     if rows is None or rows.all():
@@ -112,7 +110,7 @@ def _of_used(run: Inspected, count: int) -> str:
     return " (all of those that were used at all)" if rows.sum() == count else f" ({int(rows.sum()):,} were used at all)"
 
 
-def used_view(run: Inspected) -> RuleView | None:
+def used_view(run: inspected.Inspected) -> RuleView | None:
     """The rule that the run follows."""
     return next((view for view in run.views or () if view.used), None)
 
@@ -123,7 +121,14 @@ def axes(own: Group) -> None:
         own[key].draw(place=column)
 
 
-def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen, theme: Theme, a: Inspected | None = None) -> None:
+def draw(
+    own: Group,
+    run: inspected.Inspected,
+    influence: Influence,
+    chosen: selection.Chosen,
+    theme: Theme,
+    a: inspected.Inspected | None = None,
+) -> None:
     """The map.
 
     Args:
@@ -170,7 +175,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen, theme
         group(run, influence, chosen)
 
 
-def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
+def group(run: inspected.Inspected, influence: Influence, chosen: selection.Chosen) -> None:
     """The common value of the chosen group, and a button that leaves it."""
     at, n = chosen.group, len(run.row_ids)
 
@@ -196,7 +201,7 @@ def group(run: Inspected, influence: Influence, chosen: Chosen) -> None:
     st.button("Clear the group", on_click=selection.forget_group)
 
 
-def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
+def place(run: inspected.Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Floats, tuple[str, str], bool]:
     """(n, 2) places of the training rows, titles of the axes, and whether both have a scale in the data's units."""
     columns, titles = [], []
     for name in names:
@@ -213,7 +218,7 @@ def place(run: Inspected, dataset: Dataset, names: tuple[str, str]) -> tuple[Flo
     return np.column_stack(columns), (titles[0], titles[1]), not any(name in selection.COMPONENTS for name in names)
 
 
-def table(run: Inspected, influence: Influence) -> pd.DataFrame:
+def table(run: inspected.Inspected, influence: Influence) -> pd.DataFrame:
     """All that is known about every training row, most influential first: noise, influence, then the readable row."""
     numbers = influence.frame().set_index(run.instances.index)
     out = pd.DataFrame(
@@ -245,7 +250,7 @@ def table(run: Inspected, influence: Influence) -> pd.DataFrame:
     return pd.concat([out, readable.set_axis(out.index).add_prefix("data: ")], axis=1).sort_values("rank")
 
 
-def rows(run: Inspected, influence: Influence, chosen: Chosen) -> None:
+def rows(run: inspected.Inspected, influence: Influence, chosen: selection.Chosen) -> None:
     """The table of all rows, or of the group; a row chosen here is the person."""
     shown = table(run, influence)
     if chosen.group.any():

@@ -11,11 +11,9 @@ from dpviz.dashboard.frame.fields import Group
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows import selection
 from dpviz.dashboard.rows.influence_map import label_of
-from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.inspected import Inspected
 from dpviz.experiments.studies.odds import odds_over
 from dpviz.influence import Influence
 from dpviz.models import get_model
@@ -24,7 +22,7 @@ from dpviz.reporting import words
 Line = tuple[str, list[str]]
 
 
-def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | None) -> None:
+def card(run: inspected.Inspected, influence: Influence, chosen: selection.Chosen, a: inspected.Inspected | None) -> None:
     """Lines about the chosen row: who, why exposed, what the model loses without it, attack odds here and at other ε, noise.
 
     Args:
@@ -48,7 +46,7 @@ def card(run: Inspected, influence: Influence, chosen: Chosen, a: Inspected | No
     tables.table([(*line, other) for line, other in zip(lines, others, strict=True)], (*heads, "A"), real=True)
 
 
-def choose(own: Group, run: Inspected, chosen: Chosen) -> None:
+def choose(own: Group, run: inspected.Inspected, chosen: selection.Chosen) -> None:
     """The field of the row, and the way back to the most influential one."""
     left, right = st.columns(2, vertical_alignment="bottom")
     own["row"].draw(place=left, placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
@@ -59,7 +57,7 @@ def _short(value: object) -> str:
     return words.three(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
-def _why(run: Inspected, influence: Influence, i: int) -> str:
+def _why(run: inspected.Inspected, influence: Influence, i: int) -> str:
     names, facts = dataset_of(run.spec).label_names, run.instances.iloc[i]
     (looks,) = _looks(run, [i])
     share = words.percent(float(influence.leverage[i]))
@@ -68,7 +66,7 @@ def _why(run: Inspected, influence: Influence, i: int) -> str:
     return f"labelled {looks[0]} and looks so{looks[1]}; leverage {share}"
 
 
-def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
+def _looks(run: inspected.Inspected, people: list[int]) -> list[tuple[str, str]]:
     """For each row the label that the model without privacy gives it, and how sure it is, after a comma."""
     names, facts = dataset_of(run.spec).label_names, run.instances.iloc[people]
     margins = facts["margin_non_private"].to_numpy(float)
@@ -77,7 +75,7 @@ def _looks(run: Inspected, people: list[int]) -> list[tuple[str, str]]:
     return [(names[int(sign >= 0)], outcome) for sign, outcome in zip(margins * facts["label"].to_numpy(), sure, strict=True)]
 
 
-def _without(run: Inspected, influence: Influence, i: int) -> str:
+def _without(run: inspected.Inspected, influence: Influence, i: int) -> str:
     """The change by retraining without a row, with the approximation beside it."""
     rank = f"{_ordinal(1 + int(np.flatnonzero(influence.order == i)[0]))} of {len(influence.order):,}"
     step = words.three(influence.newton_norm[i])
@@ -93,26 +91,26 @@ def _without(run: Inspected, influence: Influence, i: int) -> str:
     return f"parameters change by {words.three(change)}, {rank}; one Newton step: {step}"
 
 
-def _retrained(run: Inspected, at: list[int]) -> float | None:
+def _retrained(run: inspected.Inspected, at: list[int]) -> float | None:
     """The change of the parameters by retraining without a row; None until it is there."""
     work = partial(inspected.retrained, run.spec, at)
     truth = tasks.current("leaves", "Retraining without this row", work, of=run.spec, given=at, kept=False)
     return None if truth is None else float(truth.norm[0])
 
 
-def _attack(run: Inspected) -> str:
+def _attack(run: inspected.Inspected) -> str:
     """The tightest bound on attacks on any row."""
     return "no bound is proved" if run.attack is None else f"right at most {words.percent(run.attack.accuracy)}"
 
 
-def _elsewhere(run: Inspected) -> str:
+def _elsewhere(run: inspected.Inspected) -> str:
     """The same, and at a tenth and at ten times ε, within what ε may be."""
     others = [e for e in (run.spec.epsilon / 10, 10 * run.spec.epsilon) if LEAST_EPSILON <= e <= MOST_EPSILON]
     found = [f"{words.percent(accuracy)} at ε = {words.three(e)}" for e, accuracy in odds_over(run.spec, others)]
     return "; ".join((_attack(run), *found))
 
 
-def _received(run: Inspected, i: int) -> str:
+def _received(run: inspected.Inspected, i: int) -> str:
     facts = run.instances.iloc[i]
     if run.calibration.noise_scale == 0:
         return "none is added"
@@ -130,7 +128,7 @@ def _received(run: Inspected, i: int) -> str:
     return f"{used}{counts}. The rule, {view.name}: {rule}"
 
 
-def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> None:
+def draw(own: Group, run: inspected.Inspected, influence: Influence, chosen: selection.Chosen) -> None:
     """All that is known about the chosen row, beside another one where wanted."""
     own["other"].draw(placeholder="none")
     people = chosen.people
@@ -153,7 +151,7 @@ def draw(own: Group, run: Inspected, influence: Influence, chosen: Chosen) -> No
     readable_rows(run, chosen)
 
 
-def readable_rows(run: Inspected, chosen: Chosen) -> None:
+def readable_rows(run: inspected.Inspected, chosen: selection.Chosen) -> None:
     """The chosen rows in the data's own units."""
     people = chosen.people
     frame = dataset_of(run.spec).frame
@@ -173,7 +171,7 @@ def _cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _verdict(run: Inspected, people: list[int]) -> list[Line]:
+def _verdict(run: inspected.Inspected, people: list[int]) -> list[Line]:
     draws = len(run.accuracy)
     return [
         ("Label", [label_of(run, i) for i in people]),
@@ -182,7 +180,7 @@ def _verdict(run: Inspected, people: list[int]) -> list[Line]:
     ]
 
 
-def _influence(run: Inspected, influence: Influence, people: list[int]) -> list[Line]:
+def _influence(run: inspected.Inspected, influence: Influence, people: list[int]) -> list[Line]:
     rough = "" if influence.exact_curvature else ", approximate"
     lines: list[Line] = [
         (f"Newton step{rough}", [words.three(influence.newton_norm[i]) for i in people]),
@@ -217,7 +215,7 @@ def _ordinal(rank: int) -> str:
     return f"{rank:,}{suffix}"
 
 
-def _noise(run: Inspected, people: list[int]) -> list[Line]:
+def _noise(run: inspected.Inspected, people: list[int]) -> list[Line]:
     if run.noise_count is None:
         return []
     lines: list[Line] = [("Norm of all its noise", [words.three(v) for v in run.instances["noise_norm"].iloc[people]])]
@@ -236,7 +234,7 @@ def limits(low: float, high: float) -> str:
     return f"up to {words.three(high)}" if high > -math.inf else "nothing"
 
 
-def _individual(run: Inspected, people: list[int]) -> list[Line]:
+def _individual(run: inspected.Inspected, people: list[int]) -> list[Line]:
     individual = run.individual
     if individual is None:
         return [("Individual ε", ["none known for this method and these settings"] * len(people))]

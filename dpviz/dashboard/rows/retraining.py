@@ -11,7 +11,6 @@ from dpviz.dashboard.components import charts, repeat
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows.selection import Chosen
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.influence import against_truth
 from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
@@ -23,7 +22,7 @@ from dpviz.reporting.calls import shell_call
 KINDS = {"influence": "influence function", "newton": "one Newton step"}
 
 
-def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """A scatter of approximate against exact changes."""
     at = inspected.validation_rows(run.spec)
     n = influence.problem.n
@@ -42,7 +41,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         scatter(run, influence, truth, whose, theme)
 
 
-def scatter(run: Inspected, influence: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
+def scatter(run: inspected.Inspected, influence: Influence, truth: Retrained, whose: str, theme: Theme) -> None:
     """The picture for rows that were retrained."""
     kind = (
         st.segmented_control("Approximation", list(KINDS), default="influence", format_func=lambda k: KINDS[k], key="kind")
@@ -100,7 +99,7 @@ def _order(influence: Influence, norm: Floats, truth: Retrained) -> None:
     )
 
 
-def draw_sources(run: Inspected) -> None:
+def draw_sources(run: inspected.Inspected) -> None:
     """Formulas, sources and calls."""
     cls = list_mechanisms()[run.spec.mechanism]
     model = get_model(run.spec.model)

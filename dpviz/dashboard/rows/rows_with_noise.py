@@ -14,7 +14,6 @@ from dpviz.datasets.table.units import Units
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.inspected import Inspected
 from dpviz.figures.rows_with_noise import noise_timeline, pictures, row_before_after, rule_histogram, step_before_after
 from dpviz.figures.style import Theme
 from dpviz.influence import Influence
@@ -23,7 +22,7 @@ from dpviz.mechanisms.base import RuleView
 from dpviz.reporting import words
 
 
-def before_after(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def before_after(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The row before and after noise, a draw at a time; nothing for methods that put none on rows."""
     i = chosen.person
     draws = run.spec.seeds
@@ -91,7 +90,7 @@ def _change(spec: RunSpec, dataset: Dataset, row_id: int, noisy: np.ndarray, the
         )
 
 
-def one_step(run: Inspected, theme: Theme) -> None:
+def one_step(run: inspected.Inspected, theme: Theme) -> None:
     """The quantity that a method adds its noise to, before and after, where that is no row."""
     cal = run.calibration
     st.subheader("One step before and after noise", anchor=False)
@@ -117,7 +116,7 @@ def one_step(run: Inspected, theme: Theme) -> None:
     charts.chart(fig, "one-step", summary, lambda: table.assign(coordinate=names), of=run.spec)
 
 
-def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
+def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> None:
     """The answer in words, the rule on a histogram, and the rounds."""
     cal = run.calibration
     message = noisy_rows_in_words(run)
@@ -148,7 +147,7 @@ def draw(run: Inspected, influence: Influence, chosen: Chosen, theme: Theme) -> 
         one_step(run, theme)
 
 
-def _no_rule(run: Inspected) -> None:
+def _no_rule(run: inspected.Inspected) -> None:
     if run.calibration.noise_scale == 0:
         panels.empty("No noise, so no row received any.")
     elif rule := list_mechanisms()[run.spec.mechanism].row_rule:
@@ -169,7 +168,7 @@ def _no_rule(run: Inspected) -> None:
         )
 
 
-def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
+def rule(run: inspected.Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
     """One reading of the rule: in words, as formula, and as thresholds on the histogram of what it looks at."""
     n, passing = len(view.passes), int(view.passes.sum())
     st.markdown(f"**{view.name[:1].upper() + view.name[1:]}**{' · this run follows it' if view.used else ''}")
@@ -203,7 +202,7 @@ def rule(run: Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:
         panels.note(note)
 
 
-def _drawn(run: Inspected, i: int) -> str:
+def _drawn(run: inspected.Inspected, i: int) -> str:
     visits = float(run.instances["visits"].iloc[i])
     return ", if training drew it, which it never did" if visits == 0 else ""
 
@@ -226,7 +225,7 @@ def _why(view: RuleView) -> str:
     return f"The middle row lies {words.three(times)} times {side} the threshold, so the rule makes no difference between rows. "
 
 
-def rounds(run: Inspected, theme: Theme) -> None:
+def rounds(run: inspected.Inspected, theme: Theme) -> None:
     """Charts of the steps at which rows received noise, or took part."""
     assert run.timeline is not None
     st.subheader("When", anchor=False)

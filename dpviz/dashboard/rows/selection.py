@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 
 from dpviz.common.validate import InvalidInput, check_choice, number_from_text
 from dpviz.dashboard.frame import address, fields
-from dpviz.dashboard.frame.fields import Field, Group
 from dpviz.datasets import Dataset
 from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.inspected import Inspected
 from dpviz.influence import Influence
 from dpviz.mechanisms import HasRule, IndividualBudget, NoisesRows, NoisesShare, list_mechanisms
 from dpviz.mechanisms.knobs import Choice
@@ -64,21 +62,25 @@ class Chosen:
         return [self.person] if self.other is None else [self.person, self.other]
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """The page's fields in the address, for a run's rows; none where they cannot be read, which the page says."""
     dataset = fields.read_or_default(lambda: dataset_of(spec), None)
     if dataset is None:
         return ()
     usual = dataset.plane or COMPONENTS
     axes = [
-        Field(key, Choice(label=label, help="", options=axis_names(dataset)), default, few=0)
+        fields.Field(key, Choice(label=label, help="", options=axis_names(dataset)), default, few=0)
         for key, label, default in zip(("x", "y"), ("Across", "Upwards"), usual, strict=True)
     ]
     people = (fields.row("row", "Row id", spec), fields.row("other", "Compare with row id", spec))
     mine = list_mechanisms()[resolve(spec).spec.mechanism]
     known = issubclass(mine, IndividualBudget), issubclass(mine, NoisesRows | HasRule | NoisesShare)
     options = [name for name, there in zip(COLOURS, (True, *known), strict=True) if there]
-    return (*people, *axes, Field("colour", Choice(label="Colour", help="", options=tuple(options), names=COLOURS), "influence"))
+    return (
+        *people,
+        *axes,
+        fields.Field("colour", Choice(label="Colour", help="", options=tuple(options), names=COLOURS), "influence"),
+    )
 
 
 def offer_methods(spec: RunSpec) -> None:
@@ -92,7 +94,7 @@ def offer_methods(spec: RunSpec) -> None:
             st.button(label, key=f"noising-{run.mechanism}", on_click=address.set_run, args=(run,), width="stretch")
 
 
-def choose(own: Group, run: Inspected, influence: Influence) -> Chosen:
+def choose(own: fields.Group, run: inspected.Inspected, influence: Influence) -> Chosen:
     """The chosen rows, the most influential one where none is named; impossible wishes are reported and dropped."""
     group = _group(run)
     person, other = (None if row is None else run.position(row) for row in (own["row"].value(), own["other"].value()))
@@ -108,7 +110,7 @@ def choose(own: Group, run: Inspected, influence: Influence) -> Chosen:
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
 
 
-def row_name(run: Inspected, position: int) -> str:
+def row_name(run: inspected.Inspected, position: int) -> str:
     """The name of a training row: the table's own id where it has one, its row id otherwise."""
     own, row = inspected.own_ids(dataset_of(run.spec)), int(run.row_ids[position])
     return f"Row {row}" if own is None else f"{own.name} {own[row]}"
@@ -175,7 +177,7 @@ def forget_group() -> None:
     st.session_state.pop(_GROUP, None)
 
 
-def _group(run: Inspected) -> NDArray[np.bool_]:
+def _group(run: inspected.Inspected) -> NDArray[np.bool_]:
     cut = {name: getattr(run.spec, name) for name in ("split_seed", "folds", "published_split")}
     key = fit_key(RunSpec(run.spec.dataset, **cut))
     if st.session_state.get(f"{_GROUP}.of") != key:

@@ -13,7 +13,6 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.setup import setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import excess_risk
-from dpviz.experiments.studies.excess_risk import Axis, Excess
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
@@ -47,7 +46,7 @@ EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 FORMULAS = {"bound": "bound", "near the minimum": "second-order prediction"}
 
 
-def _grid(spec: RunSpec, over: Axis) -> tuple[float, ...]:
+def _grid(spec: RunSpec, over: excess_risk.Axis) -> tuple[float, ...]:
     """The grid of an axis on which excess risk is measured."""
     if over.key == "n":
         return CENSUS[SIZES.value()]
@@ -60,8 +59,8 @@ class Found:
     """Measured points with every formula and rate beside them."""
 
     spec: RunSpec
-    over: Axis
-    points: list[Excess]
+    over: excess_risk.Axis
+    points: list[excess_risk.Excess]
     formulas: list[dict[str, float]]
     published: list[rate_curves.RateCurve]
 
@@ -97,7 +96,7 @@ def picture(spec: RunSpec, theme: Theme) -> Found | None:
         return _shown(spec, theme, excess_risk.AXES[axis])
 
 
-def _shown(spec: RunSpec, theme: Theme, over: Axis) -> Found | None:
+def _shown(spec: RunSpec, theme: Theme, over: excess_risk.Axis) -> Found | None:
     """The picture over one axis."""
     if over.key == "d" and not setting_of(spec).linear:
         panels.empty("More features are more parameters in several ways for this model; choose a linear model to draw over d.")
@@ -138,7 +137,7 @@ def details(spec: RunSpec, found: Found) -> None:
     _how(spec, over, _grid(spec, over))
 
 
-def _measured(spec: RunSpec, over: Axis) -> list[Excess] | None:
+def _measured(spec: RunSpec, over: excess_risk.Axis) -> list[excess_risk.Excess] | None:
     """The measured points, on request where training takes long; None until they are there."""
     setting, section, grid = setting_of(spec), f"excess-{over.key}", _grid(spec, over)
     light = over.key == "epsilon" and setting.n * setting.m < LIGHT
@@ -214,7 +213,7 @@ def _rates(theme: Theme, x: list[float], others: list[rate_curves.RateCurve]) ->
     return list(out.values())
 
 
-def _how(spec: RunSpec, over: Axis, grid: tuple[float, ...]) -> None:
+def _how(spec: RunSpec, over: excess_risk.Axis, grid: tuple[float, ...]) -> None:
     with st.expander("How are bounds on the excess risk computed?"):
         st.latex(
             r"\mathbb E\,F(\theta)-\min F,\qquad "

@@ -10,7 +10,6 @@ import streamlit as st
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, guarantee, panels, repeat
 from dpviz.dashboard.frame import fields, links, pinned
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity import explanation
 from dpviz.experiments.run.resolve import resolve
@@ -34,7 +33,7 @@ RECURSION = (
 )
 
 
-def algorithm_choice(spec: RunSpec) -> Field[str]:
+def algorithm_choice(spec: RunSpec) -> fields.Field[str]:
     """The method whose recursion is shown: the run's, or another one by choice."""
     setting, methods = get_model(spec.model).setting(1000, 10, 1e-2), list_mechanisms().items()
     mechanisms = {n: cls() for n, cls in methods if issubclass(cls, HasTrace) and cls.refusal(setting) is None}
@@ -43,7 +42,7 @@ def algorithm_choice(spec: RunSpec) -> Field[str]:
     return fields.choice("algorithm", "Method", {spec.mechanism: own} | names, spec.mechanism, few=0)
 
 
-def training_section(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
+def training_section(spec: RunSpec, theme: Theme, choice: fields.Field[str]) -> None:
     """The recursion as it runs, and four answers."""
     setting = setting_of(spec)
     name = choice.draw()

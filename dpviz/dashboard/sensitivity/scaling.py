@@ -10,14 +10,12 @@ import streamlit as st
 
 from dpviz.dashboard.components import charts, panels, tables
 from dpviz.dashboard.frame import fields, pinned
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity import excess_risk
 from dpviz.experiments.run.settings import LEAST_DELTA, LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling
-from dpviz.experiments.studies.scaling import Axis
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme, sibling
 from dpviz.papers import rates
@@ -33,12 +31,12 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLUMNS = ("curve", "fitted slope", "at the smallest values", "at the largest values")
 
 
-def axis_field(spec: RunSpec) -> Field[str]:
+def axis_field(spec: RunSpec) -> fields.Field[str]:
     """The axis of the sensitivity picture."""
     return fields.choice("over", "Sensitivity over", scaling.axes(spec), "n", few=0)
 
 
-def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
+def curves(spec: RunSpec, theme: Theme, choice: fields.Field[str]) -> None:
     """Sensitivity over n, lambda, batch size, step size: bounds, slopes, and what retraining shows; nothing without a bound."""
     if not np.isfinite(calibration_of(spec).sensitivity):
         return
@@ -72,12 +70,12 @@ def curves(spec: RunSpec, theme: Theme, choice: Field[str]) -> None:
         )
 
 
-def _worst_cases(spec: RunSpec, over: Axis, section: str) -> pd.DataFrame | None:
+def _worst_cases(spec: RunSpec, over: scaling.Axis, section: str) -> pd.DataFrame | None:
     """The bounds; None until they are there: a method that searches for its noise takes seconds for them."""
     return tasks.current(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
 
 
-def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
+def _beside(theme: Theme, over: scaling.Axis) -> list[lines.Line]:
     """The largest bound of run A over the same axis, dotted; nothing where A has no such axis."""
     kept = pinned.PINNED.value()
     if kept is None or over.name not in scaling.axes(kept):
@@ -93,7 +91,7 @@ def _beside(theme: Theme, over: Axis) -> list[lines.Line]:
 
 
 def _bounds(
-    spec: RunSpec, theme: Theme, over: Axis, table: pd.DataFrame, labels: list[str]
+    spec: RunSpec, theme: Theme, over: scaling.Axis, table: pd.DataFrame, labels: list[str]
 ) -> tuple[list[lines.Line], list[tuple[str, str, str, str]]]:
     """A line for each bound with its slopes, and the line of the slope that one formula gives."""
     look, drawn, slopes = pictures.method_look(spec.mechanism, theme), [], []
@@ -110,7 +108,7 @@ def _bounds(
     return drawn, slopes
 
 
-def _retrained(spec: RunSpec, over: Axis) -> pd.DataFrame | None:
+def _retrained(spec: RunSpec, over: scaling.Axis) -> pd.DataFrame | None:
     """Observed sensitivities at a few values, on request."""
     if not observed.protects_a_query(spec.build(), setting_of(spec)):
         st.caption("This mechanism has no query whose change could be observed.")
@@ -142,7 +140,7 @@ NUMBERS = {
     "steps": fields.number("tt", "T", 1, 10**12, 1, "Steps.", integer=True),
     "influential": fields.number("tk", "k", 1, 10**9, 1, "Rows that affect the model significantly (PIDP only).", integer=True),
 }
-CONTROLS: tuple[Field[Any], ...] = (TABLE, SORT, *NUMBERS.values())
+CONTROLS: tuple[fields.Field[Any], ...] = (TABLE, SORT, *NUMBERS.values())
 
 
 def table(spec: RunSpec) -> None:

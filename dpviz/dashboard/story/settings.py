@@ -3,7 +3,6 @@
 from typing import Any
 
 from dpviz.dashboard.frame import fields
-from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.frame.pinned import PINNED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.story import WHO
@@ -18,6 +17,6 @@ BETS = fields.switch("bets", "Attack 400 models", "Trains models with and withou
 TRAININGS = fields.number("trainings", "Trainings", 1, MOST, 2, integer=True)
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """All of them."""
     return PRESENT, SCENE, WHO_LEAVES, BETS, TRAININGS, PINNED

@@ -9,7 +9,6 @@ from dpviz.dashboard.components import panels, tables
 from dpviz.dashboard.frame import address, session
 from dpviz.dashboard.frame.fields import Field
 from dpviz.dashboard.trade_off import running, settings
-from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers.figures import catalogue
@@ -18,7 +17,7 @@ from dpviz.papers.verdict import Outcome, Verdict
 from dpviz.reporting import words
 
 
-def section(spec: RunSpec, chosen: Choices, view: running.View | None) -> None:
+def section(spec: RunSpec, chosen: settings.Choices, view: running.View | None) -> None:
     """A figure to choose, its settings and its statements, folded away until opened."""
     with st.expander("Figures of the papers", expanded=bool(chosen.figure)):
         figures = catalogue.PANELS

@@ -8,7 +8,6 @@ import streamlit as st
 
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.frame import address, fields, metric, ranking
-from dpviz.dashboard.frame.fields import Field, Group, Several, Typed
 from dpviz.experiments.run.metrics import METRICS, Metric, levels_of, metric_of_column
 from dpviz.experiments.run.settings import LEAST_EPSILON, MOST_EPSILON
 from dpviz.experiments.run.spec import RunSpec
@@ -44,7 +43,7 @@ class End(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OtherKnobs(Typed):
+class OtherKnobs(fields.Typed):
     """Knobs of several mechanisms by id, in the address as "id.knob:value,id.knob:value"; set by other controls."""
 
     def parse(self, name: str, text: str) -> dict[str, dict[str, Any]]:
@@ -80,7 +79,7 @@ class Percent(Number):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair(Several):
+class Pair(fields.Several):
     """Two different ones of a few texts, or None; their order counts."""
 
     def check(self, name: str, value: object) -> Any:
@@ -89,16 +88,18 @@ class Pair(Several):
         return tuple(value)
 
 
-KNOBS: Field[Mapping[str, Mapping[str, Any]]] = Field("knobs", OtherKnobs(label="Settings of other methods", help=""), {})
-FROM = Field("from", End(label="ε from", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 0.01, few=0)
-TO = Field("to", End(label="ε to", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 10.0, few=0)
-POINTS = Field("points", Whole(label="Budgets", help="Equal ratios between neighbours.", low=1, high=MOST_POINTS), 7)
+KNOBS: fields.Field[Mapping[str, Mapping[str, Any]]] = fields.Field(
+    "knobs", OtherKnobs(label="Settings of other methods", help=""), {}
+)
+FROM = fields.Field("from", End(label="ε from", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 0.01, few=0)
+TO = fields.Field("to", End(label="ε to", help="", low=LEAST_EPSILON, high=MOST_EPSILON, log=True), 10.0, few=0)
+POINTS = fields.Field("points", Whole(label="Budgets", help="Equal ratios between neighbours.", low=1, high=MOST_POINTS), 7)
 SHOWN = fields.choice("shown", "Shown", _OFFERED, _METRIC, few=0)
 BAND = fields.choice("band", "Bands", BANDS, "draws", few=0)
 _INVERSE = "The inverse of the curve: how much ε does each method need for it?"
-WANT = Field("want", Percent(label="Wanted, %", help=_INVERSE, low=0.1, high=100.0, automatic="none"), 0.0)
+WANT = fields.Field("want", Percent(label="Wanted, %", help=_INVERSE, low=0.1, high=100.0, automatic="none"), 0.0)
 _LOSS = "The loss that a model should reach, or stay below."
-WANT_LOSS = Field("want_loss", Number(label="Wanted", help=_LOSS, low=1e-4, high=100.0, automatic="none"), 0.0)
+WANT_LOSS = fields.Field("want_loss", Number(label="Wanted", help=_LOSS, low=1e-4, high=100.0, automatic="none"), 0.0)
 ODDS = fields.switch(
     "odds",
     "Attack odds",
@@ -107,22 +108,22 @@ ODDS = fields.switch(
 )
 _TUNED = {name: title for name, title in _OFFERED.items() if name not in ("train_accuracy", "objective")}
 _FOLDS = "Permutations of the rows, each cut into five folds, or as many as the sidebar says. Chen, Lee, Kifer 2019 take 20."
-REPEATS = Field("repeats", Whole(label="Repeats", help=_FOLDS, low=1, high=20), 20)
+REPEATS = fields.Field("repeats", Whole(label="Repeats", help=_FOLDS, low=1, high=20), 20)
 BY = fields.choice("by", "Look at", _TUNED, _METRIC, few=0)
 
 
-def figure_field() -> Field[str]:
+def figure_field() -> fields.Field[str]:
     """The paper's figure that was set up."""
-    return Field("figure", Choice(label="Figure", help="", options=tuple(catalogue.PANELS)), "")
+    return fields.Field("figure", Choice(label="Figure", help="", options=tuple(catalogue.PANELS)), "")
 
 
-def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
+def methods_field(spec: RunSpec) -> fields.Field[tuple[str, ...]]:
     """The methods that are drawn: the best few and the sidebar's, or those that were chosen."""
     setting = replace(get_model(spec.model).setting(1000, 1, 1e-3), weighted=spec.class_weight != 1)
     mechanisms = list_mechanisms()
     # the references are lines in every picture
     able = [name for name, cls in mechanisms.items() if cls.family != "reference" and cls.refusal(setting) is None]
-    kind = Several(
+    kind = fields.Several(
         label="Methods",
         help="Grouped by where the noise goes. Add as many as you like; what was computed before is not computed again.",
         options=tuple(able),
@@ -131,16 +132,16 @@ def methods_field(spec: RunSpec) -> Field[tuple[str, ...]]:
     )
     ranks = ranking.ranked(ranking.measured_lines(spec), metric.chosen_metric(spec.dataset, spec.intercept))
     best = {one.one.spec.mechanism for one in ranks[:DRAWN]}
-    return Field("methods", kind, tuple(name for name in able if name in best | {spec.mechanism}) or tuple(able[:1]))
+    return fields.Field("methods", kind, tuple(name for name in able if name in best | {spec.mechanism}) or tuple(able[:1]))
 
 
-def tune_field(spec: RunSpec) -> Field[tuple[str, str] | None]:
+def tune_field(spec: RunSpec) -> fields.Field[tuple[str, str] | None]:
     """The two settings that are tuned."""
     names = {name: knob.label for name, knob in tuning.declared_knobs(spec).items()}
-    return Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
+    return fields.Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
 
 
-def fields_of(spec: RunSpec) -> tuple[Field[Any], ...]:
+def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     """All of them, for a run; what does not fit together is reported and put back."""
     _other_knobs(spec)
     low, high, points = FROM.value(), TO.value(), POINTS.value()
@@ -215,7 +216,7 @@ def title(quantity: str) -> str:
     return _TITLES[quantity] if measure is None else f"test {measure.within}"
 
 
-def read(own: Group, spec: RunSpec) -> Choices:
+def read(own: fields.Group, spec: RunSpec) -> Choices:
     """The settings in force."""
     measure = metric.chosen_metric(spec.dataset, spec.intercept)
     shown, by = (measure.column if name == _METRIC else name for name in (SHOWN.value(), BY.value()))
@@ -264,7 +265,7 @@ def forget_sidebar() -> None:
     st.session_state.pop(_LAST, None)
 
 
-def draw(own: Group, measure: Metric) -> None:
+def draw(own: fields.Group, measure: Metric) -> None:
     """Methods, a value that is wanted, range of epsilon, and what is drawn, folded away."""
     with st.expander("Which ε gives a wanted value? Methods, range and axes"):
         own["methods"].draw()

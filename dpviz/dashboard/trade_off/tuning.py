@@ -14,7 +14,6 @@ from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.trade_off import running, settings
-from dpviz.dashboard.trade_off.settings import Choices
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.settings import PRIVATE, STANDARDISED
 from dpviz.experiments.run.setup import calibration_of
@@ -32,7 +31,7 @@ from dpviz.reporting.calls import shell_call
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 
 
-def section(spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+def section(spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
     """Controls, heat map and warning."""
     label = list_mechanisms()[spec.mechanism].label
     st.subheader(f"Tune {words.markdown(label)}", anchor=False)
@@ -84,7 +83,7 @@ def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     settings.tune_field(spec).keep(pair)
 
 
-def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
     def draw() -> None:
         if st.session_state.pop(_APPLIED, False):
             st.rerun()
@@ -93,7 +92,7 @@ def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, them
     watching.draw_live(job, draw)
 
 
-def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: Choices, theme: Theme) -> None:
+def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
     status = watching.status(job)
     if not status.state.over:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -30,7 +30,6 @@ from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table import cell_text
-from dpviz.datasets.table.cell_text import is_declared
 from dpviz.datasets.table.columns import positives, word
 from dpviz.datasets.table.csv import Table
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
@@ -86,7 +85,7 @@ class Content:
             series = self.frame[column]
             levels = list(series.cat.categories) if isinstance(series.dtype, pd.CategoricalDtype) else None
             values = series.to_numpy() if levels is None else series.cat.codes.to_numpy(np.int64)
-            kind = (column, levels, "declared") if is_declared(series) else (column, levels)
+            kind = (column, levels, "declared") if cell_text.is_declared(series) else (column, levels)
             digest.update(repr(kind).encode() + np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
 

@@ -17,7 +17,6 @@ from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import fetch
 from dpviz.datasets.sources import folder, originals
 from dpviz.datasets.sources.base import Source
-from dpviz.datasets.sources.originals import BANK_NAMES
 from dpviz.datasets.table.prepare import prepare
 from dpviz.datasets.table.spec import TableSpec
 
@@ -79,7 +78,7 @@ def _balanced(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bank(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(BANK_NAMES)})
+    return frame.rename(columns={f"V{k + 1}": name for k, name in enumerate(originals.BANK_NAMES)})
 
 
 _DERIVED = {"attack": _attack, "attack_sample": _attack_sample, "balanced": _balanced, "bank": _bank}

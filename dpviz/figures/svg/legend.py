@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from dpviz.figures.svg import marks
-from dpviz.figures.svg.marks import Trace
 from dpviz.figures.svg.scales import make_list
 from dpviz.figures.svg.text import add, format_number, height, width, write
 
@@ -18,8 +17,8 @@ _BETWEEN = 14  # pixels between entries side by side
 
 def legend(
     root: Element,
-    traces: list[Trace],
-    layout: Trace,
+    traces: list[marks.Trace],
+    layout: marks.Trace,
     x: Callable[[float], float],
     y: Callable[[float], float],
     wide: float,
@@ -36,7 +35,7 @@ def legend(
     wanted = layout.get("showlegend")
     if not named or wanted is False or (wanted is None and len(traces) < 2 and not any(t.get("showlegend") for t in named)):
         return
-    settings: Trace = layout.get("legend") or {}
+    settings: marks.Trace = layout.get("legend") or {}
     font = settings.get("font") or {}
     small, colour = float(font.get("size", size)), str(font.get("color", ink))
     share = float(settings.get("x", 1.02))
@@ -69,7 +68,7 @@ def _rows(names: list[str], side_by_side: bool, room: float, size: float) -> lis
     return rows
 
 
-def _sample(root: Element, trace: Trace, x: float, y: float, ink: str) -> None:
+def _sample(root: Element, trace: marks.Trace, x: float, y: float, ink: str) -> None:
     """A piece of line, a symbol or a box."""
     marker, line = trace.get("marker") or {}, trace.get("line") or {}
     if trace["type"] == "bar":
@@ -107,7 +106,7 @@ def _first(value: Any) -> Any:
 
 
 def colour_bar(
-    root: Element, layout: Trace, ends: tuple[float, float], sides: tuple[float, float], ink: str, size: float, name: str
+    root: Element, layout: marks.Trace, ends: tuple[float, float], sides: tuple[float, float], ink: str, size: float, name: str
 ) -> None:
     """The scale of a colour axis, beside the plot, or at the foot of the picture where it lies.
 
@@ -115,7 +114,7 @@ def colour_bar(
         ends: pixels of the plot's top and bottom.
         sides: pixels of its left and right edge.
     """
-    axis: Trace = layout.get("coloraxis") or {}
+    axis: marks.Trace = layout.get("coloraxis") or {}
     bar, stops = axis.get("colorbar") or {}, axis.get("colorscale")
     if not bar or not isinstance(stops, list | tuple) or axis.get("showscale") is False:
         return

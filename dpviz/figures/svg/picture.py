@@ -14,8 +14,6 @@ import plotly.graph_objects as go
 
 from dpviz.figures.svg import bars, marks, scales
 from dpviz.figures.svg.legend import colour_bar, legend
-from dpviz.figures.svg.marks import Canvas, Trace
-from dpviz.figures.svg.scales import Floats, Scale
 from dpviz.figures.svg.text import add, format_number, width, write
 
 WIDTH = 720  # pixels: as wide as the print of an A4 page
@@ -51,7 +49,7 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
     there = (t for t in drawn["data"] if t.get("visible", True) is True)
     # without those for a browser's pointer alone: points without any colour
     traces = [t for t in there if not str((t.get("marker") or {}).get("color", "")).endswith(",0)")]
-    layout: Trace = drawn["layout"]
+    layout: marks.Trace = drawn["layout"]
     margin, height = layout["margin"], float(layout["height"])
     font = layout.get("font") or {}
     ink, size = str(font.get("color", "#111111")), float(font.get("size", 16))
@@ -67,7 +65,7 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
     for key, scale in axes.items():
         _axis(root, below, _settings(layout, key), scale, key, axes, wide, ink, size)
     inside, outside = add(root, "g", clip_path=f"url(#{name}-cut)"), add(root, "g")
-    _traces(traces, layout, axes, Canvas(inside, outside, axes["x"], axes["y"], ink, size, name))
+    _traces(traces, layout, axes, marks.Canvas(inside, outside, axes["x"], axes["y"], ink, size, name))
     _shapes(inside, layout, axes, box, behind=False)
     for note in layout.get("annotations") or ():
         _note(root, note, axes, box, ink, size)
@@ -76,16 +74,16 @@ def picture(figure: go.Figure, name: str, words: str = "", wide: float = WIDTH) 
     return tostring(root, encoding="unicode")
 
 
-def _settings(layout: Trace, key: str) -> Trace:
+def _settings(layout: marks.Trace, key: str) -> marks.Trace:
     return layout.get(f"{key[0]}axis{key[1:]}") or {}
 
 
-def _on(traces: list[Trace], key: str) -> list[Trace]:
+def _on(traces: list[marks.Trace], key: str) -> list[marks.Trace]:
     """The traces of one axis."""
     return [t for t in traces if t.get(f"{key[0]}axis", key[0]) == key]
 
 
-def _axes(traces: list[Trace], layout: Trace, box: Box) -> dict[str, Scale]:
+def _axes(traces: list[marks.Trace], layout: marks.Trace, box: Box) -> dict[str, scales.Scale]:
     """All axes by their ids ("x", "y", "x2", ...)."""
     axes = {}
     keys = dict.fromkeys(["x", "y", *(f"{k[0]}{k[5:]}" for k in layout if k[1:5] == "axis"), *_used(traces)])
@@ -107,17 +105,17 @@ def _axes(traces: list[Trace], layout: Trace, box: Box) -> dict[str, Scale]:
             low, high = -0.5, len(words) - 0.5
         first, last = axis.get("domain") or (0.0, 1.0)
         ends = (box.x(first), box.x(last)) if key[0] == "x" else (box.y(first), box.y(last))
-        axes[key] = Scale(low, high, *ends, log=log, words=words)
+        axes[key] = scales.Scale(low, high, *ends, log=log, words=words)
     if _settings(layout, "y").get("scaleanchor") == "x":
         axes["x"], axes["y"] = _square(axes["x"], axes["y"])
     return axes
 
 
-def _used(traces: list[Trace]) -> list[str]:
+def _used(traces: list[marks.Trace]) -> list[str]:
     return [t[f"{a}axis"] for t in traces for a in "xy" if t.get(f"{a}axis")]
 
 
-def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
+def _units(trace: marks.Trace, key: str, log: bool, words: tuple[str, ...]) -> scales.Floats:
     values = trace.get(key[0])
     if trace["type"] == "heatmap":
         count = np.shape(trace["z"])[1 if key[0] == "x" else 0]
@@ -135,7 +133,7 @@ def _units(trace: Trace, key: str, log: bool, words: tuple[str, ...]) -> Floats:
     return units
 
 
-def _of_bars(own: list[Trace], key: str, layout: Trace, log: bool) -> list[Floats]:
+def _of_bars(own: list[marks.Trace], key: str, layout: marks.Trace, log: bool) -> list[scales.Floats]:
     """The extent of bars along an axis and across it."""
     made = [t for t in own if t["type"] == "bar"]
     if not made or log:
@@ -147,7 +145,7 @@ def _of_bars(own: list[Trace], key: str, layout: Trace, log: bool) -> list[Float
     return parts
 
 
-def _made_bars(traces: list[Trace], layout: Trace) -> list[bars.Bars]:
+def _made_bars(traces: list[marks.Trace], layout: marks.Trace) -> list[bars.Bars]:
     places, values = [], []
     for trace in traces:
         across, along = ("y", "x") if trace.get("orientation") == "h" else ("x", "y")
@@ -157,11 +155,11 @@ def _made_bars(traces: list[Trace], layout: Trace) -> list[bars.Bars]:
     return bars.bars(traces, places, values, layout)
 
 
-def _square(x: Scale, y: Scale) -> tuple[Scale, Scale]:
+def _square(x: scales.Scale, y: scales.Scale) -> tuple[scales.Scale, scales.Scale]:
     """Both axes with the same length of a unit, each in the middle of its place."""
     unit = min(abs((s.end - s.start) / (s.high - s.low)) for s in (x, y))
 
-    def scaled(s: Scale) -> Scale:
+    def scaled(s: scales.Scale) -> scales.Scale:
         middle, half = (s.start + s.end) / 2, math.copysign(abs(s.high - s.low) * unit / 2, s.end - s.start)
         return replace(s, start=middle - half, end=middle + half)
 
@@ -169,7 +167,15 @@ def _square(x: Scale, y: Scale) -> tuple[Scale, Scale]:
 
 
 def _axis(
-    root: Element, below: Element, axis: Trace, scale: Scale, key: str, axes: dict[str, Scale], wide: float, ink: str, size: float
+    root: Element,
+    below: Element,
+    axis: marks.Trace,
+    scale: scales.Scale,
+    key: str,
+    axes: dict[str, scales.Scale],
+    wide: float,
+    ink: str,
+    size: float,
 ) -> None:
     """Grid, tick labels and title of an axis."""
     if axis.get("visible") is False:
@@ -207,7 +213,7 @@ def _axis(
         write(root, caption, (scale.start + scale.end) / 2, edge + (-34 if top else 30), size=size, colour=ink, down=down)
 
 
-def _traces(traces: list[Trace], layout: Trace, axes: dict[str, Scale], canvas: Canvas) -> None:
+def _traces(traces: list[marks.Trace], layout: marks.Trace, axes: dict[str, scales.Scale], canvas: marks.Canvas) -> None:
     """Heat maps, then bars, then lines and points."""
     for kind in ("heatmap", "bar", "scatter"):
         for key in dict.fromkeys((t.get("xaxis", "x"), t.get("yaxis", "y")) for t in traces):
@@ -223,7 +229,7 @@ def _traces(traces: list[Trace], layout: Trace, axes: dict[str, Scale], canvas: 
                     marks.scatter(trace, on, canvas.ink, _colour_scale(trace, layout))
 
 
-def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | None:
+def _colour_scale(trace: marks.Trace, layout: marks.Trace) -> tuple[float, float, Any] | None:
     """(least, largest, colours) of points that have values for colours."""
     marker = trace.get("marker") or {}
     named = marker.get("coloraxis")
@@ -236,7 +242,7 @@ def _colour_scale(trace: Trace, layout: Trace) -> tuple[float, float, Any] | Non
     return float(np.nanmin(values) if low is None else low), float(np.nanmax(values) if high is None else high), stops
 
 
-def _place(value: Any, letter: str, ref: str, axes: dict[str, Scale], box: Box, *, units: bool) -> float:
+def _place(value: Any, letter: str, ref: str, axes: dict[str, scales.Scale], box: Box, *, units: bool) -> float:
     """A pixel of a coordinate in units of the paper or of an axis.
 
     Args:
@@ -249,7 +255,7 @@ def _place(value: Any, letter: str, ref: str, axes: dict[str, Scale], box: Box, 
     return float(scale.pixels(float(value)) if units and not isinstance(value, str) else scale.value_pixels([value])[0])
 
 
-def _shapes(parent: Element, layout: Trace, axes: dict[str, Scale], box: Box, *, behind: bool) -> None:
+def _shapes(parent: Element, layout: marks.Trace, axes: dict[str, scales.Scale], box: Box, *, behind: bool) -> None:
     for shape in layout.get("shapes") or ():
         if (shape.get("layer") == "below") != behind:
             continue
@@ -269,7 +275,7 @@ def _third(share: float, low: str, middle: str, high: str) -> str:
     return low if share < 1 / 3 else high if share > 2 / 3 else middle
 
 
-def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str, size: float) -> None:
+def _note(root: Element, note: marks.Trace, axes: dict[str, scales.Scale], box: Box, ink: str, size: float) -> None:
     """An annotation without an arrow."""
     refs = note.get("xref", "x"), note.get("yref", "y")
     x, y = (_place(note[k], k, ref, axes, box, units=True) for k, ref in zip("xy", refs, strict=True))
@@ -277,6 +283,10 @@ def _note(root: Element, note: Trace, axes: dict[str, Scale], box: Box, ink: str
     font = note.get("font") or {}
     across = note.get("xanchor") or ("center" if refs[0] != "paper" else _third(note["x"], "left", "center", "right"))
     down = note.get("yanchor") or ("middle" if refs[1] != "paper" else _third(note["y"], "bottom", "middle", "top"))
-    look: Trace = {"size": float(font.get("size", size)), "colour": str(font.get("color", ink)), "paper": note.get("bgcolor")}
-    place: Trace = {"across": str(across), "down": str(down), "rotated": float(note.get("textangle", 0)) == -90}
+    look: marks.Trace = {
+        "size": float(font.get("size", size)),
+        "colour": str(font.get("color", ink)),
+        "paper": note.get("bgcolor"),
+    }
+    place: marks.Trace = {"across": str(across), "down": str(down), "rotated": float(note.get("textangle", 0)) == -90}
     write(root, str(note.get("text", "")), x, y, **place, **look)

@@ -14,7 +14,6 @@ from dpviz.mechanisms.gradient.poisson_sgd import PoissonSGD
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.account import Method, describe
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import IndividualEpsilon
@@ -80,7 +79,7 @@ class BassilySGD(PoissonSGD):
         bound = self.bound(setting)
         sigma = published_sigma(budget, n, bound)
         z = sigma / (n * bound)
-        method = Method("pld", Neighbouring.REPLACE_ONE)
+        method = account.Method("pld", Neighbouring.REPLACE_ONE)
         reached = account.epsilon(_on_single_rows(n, Gaussian.of_rows(1.0, z)), method, budget.delta)
         return Calibration.proved(
             budget,
@@ -89,7 +88,7 @@ class BassilySGD(PoissonSGD):
             sensitivity_source="one replaced row moves n grad l by at most 2 n min(C, G), in the steps that draw it",
             noise_scale=sigma,
             proves=Budget(max(reached, 1e-9), budget.delta),
-            accountant=describe(method),
+            accountant=account.describe(method),
             conversion="δ(ε) of n² steps on one uniformly drawn row each (Balle, Barthe, Gaboardi 2018, Theorem 9)",
             notes=(
                 f"With all constants the steps together are proved at ε = {reached:.3g}: the published noise is "

@@ -24,7 +24,6 @@ from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.products import uses_kernels
 from dpviz.privacy.accounting import account, rdp
-from dpviz.privacy.accounting.account import Method
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Repeated, Sampled, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -176,7 +175,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
 
     def log_delta(self, z1: float, z2: float, epsilon: float) -> float:
         """ln delta of the accounted run at epsilon, under the chosen relation."""
-        return account.log_delta(self.noisy_sums(z1, z2), Method("rdp", Neighbouring(self.relation)), epsilon)
+        return account.log_delta(self.noisy_sums(z1, z2), account.Method("rdp", Neighbouring(self.relation)), epsilon)
 
     def noise_multipliers(self, budget: Budget) -> tuple[float, float]:
         """(z1, z2) that meet the budget. In the central limit, full gradients and inner steps split mu^2 by `share`."""
@@ -276,7 +275,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             shares = np.minimum(moved / limit, 1.0).reshape(len(norms), self.rounds * (self.inner_steps - 1))
             return full.divergence(anchor[:, :, 0] / bound) + inner.divergence(shares)
 
-        worst = account.epsilon(self.noisy_sums(z1, z2), Method("rdp"), calibration.budget.delta)
+        worst = account.epsilon(self.noisy_sums(z1, z2), account.Method("rdp"), calibration.budget.delta)
         return path_epsilon(problem, calibration, record.path, len(theta), divergence, worst)
 
     def _train(

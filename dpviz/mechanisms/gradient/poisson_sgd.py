@@ -19,7 +19,6 @@ from dpviz.mechanisms.knobs import clip_norm_knob, relation_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.account import Method, describe
 from dpviz.privacy.accounting.accountants.base import get_accountant, list_accountants
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated, Sampled
 from dpviz.privacy.budget import Budget, Neighbouring
@@ -79,9 +78,9 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         return self.noise_multiplier(setting, budget) * self.bound(setting) / (self.batch_share(setting) * setting.n)
 
     @property
-    def method(self) -> Method:
+    def method(self) -> account.Method:
         """The accounting method for the steps."""
-        return Method(self.accountant, Neighbouring(self.relation))
+        return account.Method(self.accountant, Neighbouring(self.relation))
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
         rate, steps = self.batch_share(setting), self.step_count(setting)
@@ -107,7 +106,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             ),
             noise_scale=sigma,
             neighbouring=self.method.relation,
-            accountant=describe(self.method),
+            accountant=account.describe(self.method),
             conversion=get_accountant(self.accountant).conversion_words,
             notes=(
                 *((f"Replace-one: {how}.",) if replace_one else ("Add-remove: the divisor qn stays at its public value.",)),
@@ -176,7 +175,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         def divergence(norms: Floats, path: Floats) -> Floats:
             return one_row.divergence(np.minimum(norms, bound) / bound)
 
-        worst = account.epsilon(drawn.noisy_sums(setting, 1.0, z), Method(self.accountant), calibration.budget.delta)
+        worst = account.epsilon(drawn.noisy_sums(setting, 1.0, z), account.Method(self.accountant), calibration.budget.delta)
         return path_epsilon(problem, calibration, record.path, len(theta), divergence, worst)
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:

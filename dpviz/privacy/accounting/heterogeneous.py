@@ -37,7 +37,6 @@ from scipy.optimize import minimize_scalar
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore, track
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.account import HOCKEY_STICK, Method, tightest
 from dpviz.privacy.accounting.accountants.base import full_release_mu
 from dpviz.privacy.accounting.events import Event, Gaussian, PureEpsilon, Repeated, Sampled, Shuffled, Step, steps_of
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, log_gaussian_delta
@@ -113,7 +112,7 @@ def _above(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float
 
 
 @lru_cache(maxsize=256)
-def _of_step(step: Step, method: Method, end: float) -> Losses:
+def _of_step(step: Step, method: account.Method, end: float) -> Losses:
     """The loss of one kind of release, from places where an accountant is asked; its profile ends where delta is `end`."""
     if isinstance(step.event, Shuffled):  # its theorem starts from delta
         deltas = np.geomspace(1e-2, end, _POINTS)
@@ -170,7 +169,7 @@ def total_epsilon(
             elif not isinstance(step.event, Gaussian):
                 kinds[replace(step, count=1)] += count * step.count
             elif step.sampling == "full":
-                mu2 += count * step.count * full_release_mu(step.event, Method(relation=relation)) ** 2
+                mu2 += count * step.count * full_release_mu(step.event, account.Method(relation=relation)) ** 2
             else:
                 kinds[step] += count
     basic, mu = _basic(kinds, delta) if mu2 == 0 else math.inf, math.sqrt(mu2) * (1 + _UP)
@@ -192,9 +191,9 @@ def total_epsilon(
     return min(basic, _composed(parts, delta, monitor))
 
 
-def _method(step: Step, relation: Neighbouring) -> Method:
+def _method(step: Step, relation: Neighbouring) -> account.Method:
     shuffled = isinstance(step.event, Shuffled) and relation is Neighbouring.REPLACE_ONE
-    return HOCKEY_STICK if shuffled else tightest(_event(step), relation)
+    return account.HOCKEY_STICK if shuffled else account.tightest(_event(step), relation)
 
 
 def _basic(kinds: Counter[Budget | Step], delta: float) -> float:

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from dpviz.privacy.accounting import account, curves, rdp
-from dpviz.privacy.accounting.account import Method, noise_for, tightest
 from dpviz.privacy.accounting.accountants.base import list_accountants
 from dpviz.privacy.accounting.events import (
     CannotAccount,
@@ -107,9 +106,9 @@ def _lines(step: Step, unit: Event, scale: float, budget: Budget) -> Iterator[Op
     for accountant in able:
         for line in accountant.lines(step):
             note, status = line.note, Status.PROVED
-            method = Method(accountant.name, Neighbouring.REPLACE_ONE, line.conversion)
+            method = account.Method(accountant.name, Neighbouring.REPLACE_ONE, line.conversion)
             try:
-                sigma = scale * noise_for(unit, method, budget) if line.sigma is None else line.sigma(budget)
+                sigma = scale * account.noise_for(unit, method, budget) if line.sigma is None else line.sigma(budget)
             except CannotAccount as refused:
                 sigma, note, status = math.nan, line.note or refused.cause, Status.NONE
             yield Option(line.name, sigma, status, line.formula, line.source, note)
@@ -148,7 +147,7 @@ def renyi_curve(event: Event, delta: float) -> RenyiCurve:
     for name in CONVERSIONS:
         table[name] = rdp.convert(divergence, orders, delta, name)
     best = {name: curves.best_order(event, delta, name) for name in CONVERSIONS}
-    return RenyiCurve(table, best, account.epsilon(event, tightest(event), delta))
+    return RenyiCurve(table, best, account.epsilon(event, account.tightest(event), delta))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -158,9 +157,9 @@ def delta_curve(event: Event, delta: float, points: int = 25) -> pd.DataFrame:
     Returns:
         Columns epsilon, delta (tightest proof), mironov and improved (through Rényi divergences), all under replace-one.
     """
-    proved = max(account.epsilon(event, tightest(event), delta), 1e-3)
+    proved = max(account.epsilon(event, account.tightest(event), delta), 1e-3)
     grid = np.geomspace(proved / 12, proved * 4, points)
-    tight = np.array([account.log_delta(event, tightest(event), float(e)) for e in grid])
+    tight = np.array([account.log_delta(event, account.tightest(event), float(e)) for e in grid])
     table = pd.DataFrame({"epsilon": grid, "delta": np.exp(tight)})
     orders, divergence = curves.renyi(event)
     for name in CONVERSIONS:
@@ -188,7 +187,7 @@ def composition(
 ) -> Composition:
     """epsilon over the number of steps at one noise multiplier and Poisson sampling rate (1 for full batches)."""
     plans = {
-        name: Method(accountant.name, relation, conversion)
+        name: account.Method(accountant.name, relation, conversion)
         for accountant in reversed(list_accountants().values())
         for name, conversion in reversed(accountant.columns)
     }
@@ -229,13 +228,13 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
         sums = step.count > 1
         rows = [
             (there + ("" if sums else ", if half the distance is proved"), half, sums, False),
-            (other, account.epsilon(event, tightest(event), delta), True, True),
+            (other, account.epsilon(event, account.tightest(event), delta), True, True),
         ]
     else:
-        add_remove = Method("pld", Neighbouring.ADD_REMOVE)
+        add_remove = account.Method("pld", Neighbouring.ADD_REMOVE)
         cases = (
             (there, event, add_remove, True, False),
-            (other, event, tightest(event), True, True),
+            (other, event, account.tightest(event), True, True),
             ("z halved, add-remove: not replace-one", scale_noise(event, 0.5), add_remove, False, False),
         )
         rows = [(name, account.epsilon(taken, method, delta), proved, used) for name, taken, method, proved, used in cases]
@@ -244,4 +243,4 @@ def relations(event: Event, delta: float) -> pd.DataFrame:
 
 def delta_at(event: Event, epsilon: float) -> float:
     """delta that is proved at an epsilon, under replace-one."""
-    return math.exp(account.log_delta(event, tightest(event), epsilon))
+    return math.exp(account.log_delta(event, account.tightest(event), epsilon))
