@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import assert_words, mostly_long, until
-from support_pages import addressed, opened, settled, text, with_open_folds
+from support_pages import PAGES, addressed, opened, settled, text, with_open_folds
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
@@ -38,7 +38,8 @@ def metrics(page: AppTest) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", mostly_long(["One_model", "Trade-off", "Sensitivity", "Person", "Accounting"], "One_model"))
 def test_each_page_with_an_epsilon_links_to_audit_and_claims(name: str) -> None:
-    page = with_open_folds(addressed(name, mechanism="rsgd-ar", points="2", methods="rsgd-ar")).run()
+    page = with_open_folds(addressed("", mechanism="rsgd-ar", points="2", methods="rsgd-ar"))
+    page.switch_page(str(PAGES[name])).run()
     labels = [link.proto.label for link in page.get("page_link")]
     assert any(label.startswith("Attack ") for label in labels)
     assert any("claims of papers about it" in label for label in labels)

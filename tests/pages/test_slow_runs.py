@@ -139,7 +139,7 @@ class Work:
     def __init__(self) -> None:
         self.go, self.fails, self.threads = threading.Event(), False, list[str]()
 
-    def __call__(self, spec: RunSpec, monitor: Monitor) -> str:
+    def __call__(self, monitor: Monitor) -> str:
         self.threads.append(threading.current_thread().name.rpartition("_")[0])
         if self.fails:
             raise InvalidInput("x", "is wrong", "Change it.")
@@ -162,7 +162,8 @@ def asking(work: Work, **more: Any) -> AppTest:
         panels.headline("The answer.", of=None)
         if st.session_state.pop("again", False):
             st.rerun()
-        found = tasks.compute_once("x", "Counting rows", st.session_state.work, RunSpec("teaching"), **st.session_state.more)
+        work, more = st.session_state.work, st.session_state.more
+        found = tasks.current("x", "Counting rows", work, of=RunSpec("teaching"), kept=False, **more)
         st.text(f"found: {found}")
 
     pool.pool().clear()
@@ -256,7 +257,7 @@ class Looks:
             if self.left < 0:
                 self._go.set()
                 until(lambda: all(one.over for one in pool.pool().jobs()), "the end of all jobs")
-        return job.state
+        return job._state
 
     def run(self, job: Job, stop: threading.Event) -> None:
         while not (self._go.is_set() or stop.is_set()):

@@ -66,7 +66,6 @@ class Job(Generic[T]):
         declined: sessions that cancelled it. Where others want it, it goes on for them.
         results: what was yielded; only the last one where `keep_all` is false.
         problem: (cause, fix) where it failed.
-        state: where it is.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Job(Generic[T]):
         self.future: Future[None] | None = None  # of its thread
         self._lock = threading.Lock()
         self._over, self._stop = threading.Event(), threading.Event()
-        self.state = State.QUEUED
+        self._state = State.QUEUED
         self._share, self._since = 0.0, 0.0  # done of the work, and when it began
 
     def work(self, monitor: Monitor, stop: threading.Event) -> None:
@@ -137,7 +136,7 @@ class Job(Generic[T]):
 
     def status(self) -> Status:
         """Its progress."""
-        known = self.state is State.RUNNING and self._share >= 0.03
+        known = self._state is State.RUNNING and self._share >= 0.03
         left = (time.monotonic() - self._since) * (1 - self._share) / self._share if known else None
         return Status(self.state, self.done, left)
 
@@ -145,6 +144,11 @@ class Job(Generic[T]):
     def done(self) -> float:
         """Share of the work, in [0, 1]."""
         return 1.0 if self.state is State.DONE else self._share
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+        return self._state
 
     @property
     def over(self) -> bool:
@@ -165,7 +169,7 @@ class Job(Generic[T]):
     def cancel(self) -> None:
         """Stops the work at the next call of the monitor; shown at once. What it has found stays."""
         with self._lock:
-            if not self.state.over:
+            if not self._state.over:
                 self._end(State.CANCELLED)
 
     def discard(self) -> None:
@@ -186,7 +190,7 @@ class Job(Generic[T]):
         self._set(state)
 
     def _set(self, state: State) -> None:
-        self.state = state
+        self._state = state
         if state.over:
             self._over.set()
         else:

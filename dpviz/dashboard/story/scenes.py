@@ -200,7 +200,7 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
         panels.empty("Nothing is proved about this method, so nothing can be added up.")
         return
     work = partial(totals, spec.build(), setting_of(spec), outcome.calibration, MOST)
-    sums = tasks.current("story-total", "Adding up", work, of=spec)
+    sums = tasks.current("story-total", "Adding up", work, of=spec, given=MOST)
     if sums is None:
         return
     total = sums[count - 1]
