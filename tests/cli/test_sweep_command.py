@@ -3,8 +3,6 @@
 import errno
 import io
 import os
-import subprocess
-import sys
 import types
 from pathlib import Path
 
@@ -36,16 +34,6 @@ def expected() -> pd.DataFrame:
 
 def sweep(arguments: str) -> int:
     return main(["sweep", *arguments.split()])
-
-
-def test_workers_do_not_write_to_the_standard_output_of_the_call(capfd: pytest.CaptureFixture[str]) -> None:
-    worker = [sys.executable, "-S", "-c", "print('Traceback')"]  # as one that is being started when the call is killed
-    subprocess.run(worker, check=True)
-    assert capfd.readouterr().out == "Traceback\n"
-    with sweep_command._backend(None):
-        subprocess.run(worker, check=True)
-    print("table")
-    assert capfd.readouterr().out == "table\n"
 
 
 def test_flags_and_file_and_library_agree(tmp_path: Path, expected: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
