@@ -63,7 +63,7 @@ class PrivateClassifier(PrivateEstimator):
         mechanism: id, one of `dpviz.list_mechanisms()`, or "automatic" for the one that a rule of n, d and epsilon names
             (`dpviz.mechanisms.registry.automatic_mechanism`).
         epsilon: privacy budget of one fit.
-        delta: failure probability, below 1/n; None for `default_delta(n)`.
+        delta: additive slack beside e^epsilon, below 1/n; None for `default_delta(n)`.
         lam: l2 regularisation, of the intercept too; None for the mechanism's rule of n, d and the budget.
         data_norm: declared largest norm of a row, in the rows' own units. For counts near 0 of wide ranges a usual norm is better
             than `ranges`, which centre them all to nearly the same row (docs/default_rules.md); longer rows are clipped.

@@ -42,7 +42,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         estimator: a `PrivateClassifier`; its epsilon, delta, ledger and random_state are not used.
         param_grid: as for `GridSearchCV`: values of `mechanism`, `lam` or hyperparameters, fixed before looking at the rows.
         epsilon: privacy budget of the whole search.
-        delta: failure probability, below one over the rows that are trained on; None for `default_delta`.
+        delta: additive slack beside e^epsilon, below one over the rows that are trained on; None for `default_delta`.
         mean_runs: models trained on average, above 1.
         distribution: of their number: "logarithmic", which costs least, "geometric", "negative-binomial" or "poisson".
         held_out: share of the rows that models are scored on, 0.05 to 0.5.

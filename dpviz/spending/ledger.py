@@ -184,7 +184,7 @@ class Contents:
             raise InvalidInput("ledger", f"is of version {show(values.get('version'))}", f"This dpviz reads version {_VERSION}.")
         relation = Neighbouring(check_choice("ledger.relation", values["relation"], [r.value for r in Neighbouring]))
         epsilon = check_range("ledger.limit.epsilon", values["limit"].get("epsilon"), 1e-12, 1e12)
-        limit = Budget(epsilon, check_range("ledger.limit.delta", values["limit"].get("delta"), 1e-300, 1 - 1e-12))
+        limit = Budget(epsilon, check_range("ledger.limit.delta", values["limit"].get("delta"), 1e-100, 1 - 1e-12))
         entries = tuple(Entry.read(one, f"ledger entry {index}") for index, one in enumerate(values["entry"], 1))
         return cls(_text("table", values["table"]), _text("unit", values["unit"]), relation, limit, entries)
 

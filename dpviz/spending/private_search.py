@@ -19,7 +19,7 @@ import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore
-from dpviz.common.validate import InvalidInput
+from dpviz.common.validate import InvalidInput, check_range
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.mechanisms.capabilities import DeclaresEvent
 from dpviz.mechanisms.persons import budget_of_group, budget_of_row
@@ -124,7 +124,7 @@ def plan(candidates: Sequence[Candidate], repetitions: Repetitions, total: Budge
         raise InvalidInput("grid", "holds no setting", "Give at least one.")
     if any(candidate.setting.person_rows for candidate in candidates):
         raise ValueError("candidates are for a row; group privacy is of the whole search")
-    total.need_delta("a private search needs delta > 0", "Give a delta, for example 1e-6.")
+    check_range("delta", total.delta, 1e-100, 1 - 1e-12)  # beside which the grid of what is published leaves nothing
     count = max(1, person_rows)
     row = budget_of_row(total, count)
     if row.delta <= 0:

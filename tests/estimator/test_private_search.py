@@ -151,6 +151,7 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ({"distribution": "uniform"}, "distribution"),
         ({"held_out": 0.9}, "held_out"),
         ({"delta": 0.1}, "delta"),
+        ({"delta": 1e-200}, "delta"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": "2"}, "epsilon"),
         ({"param_grid": {1: [0.1]}}, "param_grid"),

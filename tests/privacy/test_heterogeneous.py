@@ -216,10 +216,11 @@ def test_other_kinds_cost_about_what_they_cost_alone(event: Event) -> None:
     assert alone < total_epsilon([event, event], 1e-6) < 2.2 * alone
 
 
-@pytest.mark.parametrize(("epsilon", "count"), [(1e-3, 1000), (800.0, 1), (1e-6, 5), (1e6, 2)])
+@pytest.mark.parametrize(("epsilon", "count"), [(1e-320, 1), (1e-3, 1000), (800.0, 1), (1e-6, 5), (1e6, 2)])
 def test_extreme_budgets_stay_finite(epsilon: float, count: int) -> None:
     total = total_epsilon([Budget(epsilon)] * count + [Gaussian(1e-3)], 1e-6)
     assert epsilon * 0.99 <= total <= epsilon * count * 1.001 + 0.01
+    assert total_epsilon([Gaussian(1.0, 1e-300), Budget(epsilon)], 1e-6) == math.inf
 
 
 def test_profiles_are_convex_and_at_least_the_truth() -> None:

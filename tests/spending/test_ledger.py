@@ -215,6 +215,7 @@ NESTED = f'kind = "Repeated", count = {10**9}, event = {{kind = "PureEpsilon", e
         ("replace-one", "sideways"),
         ("epsilon = 1.0", "epsilon = -1.0"),
         ("delta = 1e-6", "delta = 0"),
+        ("delta = 1e-6", "delta = 1e-200"),  # what rounding leaves would be more
         ("sensitivity = 1.0", "sensitivity = nan"),
         ("sensitivity = 1.0, ", ""),
         ("sensitivity = 1.0", "more = 1, sensitivity = 1.0"),

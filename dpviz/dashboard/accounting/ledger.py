@@ -19,6 +19,7 @@ from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration
 from dpviz.privacy.budget import Budget, Status
+from dpviz.releasing.grid import add_grid_slack
 from dpviz.reporting import pictures, words
 from dpviz.spending.ledger import Contents, Ledger, Total
 from dpviz.spending.of_run import entry_of
@@ -42,7 +43,8 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
     if cal.status is Status.NONE and file is None:
         st.info("This method promises nothing, so no total is finite.", icon="ℹ️")
         return
-    entry = entry_of(run.build(), setting_of(run), cal, "this run")
+    setting = setting_of(run)
+    entry = entry_of(run.build(), setting, add_grid_slack(run.build(), cal, setting.m), "this run")
     if file is None:
         count = int(RELEASES.draw())
         title = f"{count} releases of this run" if count > 1 else "One release of this run"

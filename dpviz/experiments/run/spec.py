@@ -69,7 +69,7 @@ class RunSpec(RunSettings):
             trains without noise.
         epsilon: privacy budget, no unit, 1e-9 to 1e6.
         params: hyperparameters of the mechanism by name (`dpviz.list_mechanisms()[id].knobs()`); the others have their defaults.
-        delta: failure probability, 1e-100 to below 1/n for n training rows; None for a rule of n (`default_delta`).
+        delta: additive slack beside e^epsilon, 1e-100 to below 1/n for n training rows; None for a rule of n (`default_delta`).
         lam: weight of |theta|^2/2, 1e-9 to 1e4; 0 for a rule of public facts (`dpviz.resolve(spec).lam`).
         class_weight: weight of a row of class +1 beside 1 for one of class -1, 0.01 to 100; public.
         seeds: number of noise draws, 1 to 10,000: so many models are trained.

@@ -70,8 +70,9 @@ class Losses:
     @classmethod
     def of_budget(cls, budget: Budget) -> "Losses":
         """The largest loss of all (epsilon, delta)-DP releases (Kairouz, Oh, Viswanath 2015, Theorem 3.1)."""
-        masses = (1 - budget.delta) / (1 + np.exp([-budget.epsilon, min(budget.epsilon, 700.0)]))
-        return cls(np.array([budget.epsilon, -budget.epsilon]), masses * (1 + 4 * _ULP), budget.delta)
+        epsilon = max(budget.epsilon, 1e-100)  # whose square is no 0
+        masses = (1 - budget.delta) / (1 + np.exp([-epsilon, min(epsilon, 700.0)]))
+        return cls(np.array([epsilon, -epsilon]), masses * (1 + 4 * _ULP), budget.delta)
 
     @classmethod
     def of_profile(cls, epsilons: Floats, deltas: Floats) -> "Losses":
@@ -159,7 +160,7 @@ def total_epsilon(
     >>> total_epsilon([Budget(0.5), Budget(1.0)], 0.0)
     1.5
     """
-    mu2, kinds = 0.0, Counter[Budget | Step]()
+    mu, kinds = 0.0, Counter[Budget | Step]()
     for release, count in Counter(releases).items():
         for step in (release,) if isinstance(release, Budget) else steps_of(release):
             if isinstance(step, Budget):
@@ -169,10 +170,12 @@ def total_epsilon(
             elif not isinstance(step.event, Gaussian):
                 kinds[replace(step, count=1)] += count * step.count
             elif step.sampling == "full":
-                mu2 += count * step.count * full_release_mu(step.event, account.Method(relation=relation)) ** 2
+                mu = math.hypot(
+                    mu, math.sqrt(count * step.count) * full_release_mu(step.event, account.Method(relation=relation))
+                )
             else:
                 kinds[step] += count
-    basic, mu = _basic(kinds, delta) if mu2 == 0 else math.inf, math.sqrt(mu2) * (1 + _UP)
+    basic, mu = _basic(kinds, delta) if mu == 0 else math.inf, mu * (1 + _UP)
     if delta == 0 or (not mu and not kinds):
         return basic
     if mu > _LARGEST or any(isinstance(kind, Budget) and kind.epsilon > _LARGEST for kind in kinds):
