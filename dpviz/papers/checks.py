@@ -14,7 +14,7 @@ import pandas as pd
 from dpviz.experiments.sweeps.curves import QUANTITIES
 from dpviz.models import get_model
 from dpviz.papers.numbers import Floats, Interval, Missing, complete_draws, difference, draws, log_ratio, paired_mean, places
-from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, combine_splits, summary
+from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, summary
 
 MARGIN = 0.005  # a lead counts from half a point
 CLOSE = 0.01  # accuracies within one point are almost the same
@@ -27,8 +27,8 @@ SURGE = 0.5  # share of the way from majority to the non-private model
 NOTHING = 0.01  # with all numbers in one point of accuracy, or 0.01 of the objective, methods cannot be distinguished
 TINY = 1e-4  # of F(0) - F(minimum): below it, ratios of gaps say nothing
 FLOOR_WORDS = (
-    "Undecided where the noise draws do not suffice to tell (99 % intervals), or where majority, the non-private model and all "
-    "methods lie so close together that nothing could"
+    "Undecided where noise and splits do not let one tell (99 % intervals, paired over the splits where there are several), or "
+    "where majority, the non-private model and all methods lie so close together that nothing could"
 )
 
 
@@ -62,10 +62,7 @@ class Check:
         return comparisons
 
     def _at(self, place: str, part: pd.DataFrame) -> list[Comparison]:
-        """The comparisons at one place; those of several splits (column split) are made on each of them."""
-        if "split" in part and part["split"].nunique() > 1:
-            each = [self._at(place, one) for _, one in part.groupby("split")]
-            return [combine_splits(same) for same in zip(*each, strict=False)]
+        """The comparisons at one place."""
         try:
             here = self.compare(place, part)
             if not here:
@@ -91,9 +88,10 @@ def percent(quantity: str) -> bool:
     return quantity.endswith("accuracy")
 
 
-def points(share: float) -> str:
-    """0.0123 is "+1.2 points"."""
-    return f"{round(100 * share, 1) + 0.0:+.1f} points"  # never −0.0
+def points(share: float, half: float = 0.0) -> str:
+    """0.0123 is "+1.2 points"; with the half width of its interval "+1.2 ± 0.4 points"."""
+    around = f" ± {100 * half:.1f}" if 0 < half < math.inf else ""
+    return f"{round(100 * share, 1) + 0.0:+.1f}{around} points"  # never −0.0
 
 
 def tie_reason(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str:
@@ -101,9 +99,8 @@ def tie_reason(part: pd.DataFrame, methods: Sequence[str], quantity: str) -> str
     means = np.concatenate(
         [values.mean(axis=1).to_numpy() for values in complete_draws(part, list(methods), quantity).values()] or [[]]
     )
-    first = part.iloc[0]
     if percent(quantity):
-        all_of_them = [*means, first["non_private_accuracy"], first["majority_accuracy"]]
+        all_of_them = [*means, *part[["non_private_accuracy", "majority_accuracy"]].mean()]
         words = f"majority, non-private and all methods lie within {100 * NOTHING:g} point"
         return words if max(all_of_them) - min(all_of_them) < NOTHING else ""
     scale = learnable(part)
@@ -125,10 +122,10 @@ def leads(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         a, b = (draws(part, name, quantity) for name in (mechanism, other))
         if percent(quantity):
-            lead = difference(a.mean().to_numpy(), b.mean().to_numpy())
-            message = f"{points(lead.mean)} against {other} on average over ε"
+            lead = difference(a.mean(), b.mean())
+            message = f"{points(lead.mean, lead.half)} against {other} on average over ε"
             return [Comparison(place, lead.leads(margin), message, -lead.mean)]
-        ratio = log_ratio(a.to_numpy(), b.to_numpy())
+        ratio = log_ratio(a, b)
         holds = Interval(-ratio.mean, ratio.half).leads(LEAD_GAP)
         return [Comparison(place, holds, f"its gap is {_ratio(ratio.mean)} times that of {other} on average over ε", ratio.mean)]
 
@@ -143,7 +140,7 @@ def leads(mechanism: str, other: str, quantity: str = "accuracy", scope: Scope =
 
 
 def matches(mechanism: str, others: Sequence[str], quantity: str = "accuracy", margin: float = CLOSE) -> Check:
-    """At every epsilon as good as each of the others, or better: behind by `margin` at most."""
+    """At every epsilon as good as each of the others, or better: behind by `margin` at most, or ahead by at least -`margin`."""
     sign = 1 if QUANTITIES[quantity] else -1
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -151,14 +148,15 @@ def matches(mechanism: str, others: Sequence[str], quantity: str = "accuracy", m
         comparisons = []
         for other, theirs in complete_draws(part, list(others), quantity).items():
             for epsilon in own.index:
-                lead = difference(sign * own.loc[epsilon].to_numpy(), sign * theirs.loc[epsilon].to_numpy())
-                size = points(lead.mean) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
+                lead = difference(sign * own.loc[epsilon], sign * theirs.loc[epsilon])
+                size = points(lead.mean, lead.half) if percent(quantity) else f"{0.0 - lead.mean:+.3g} in the objective"
                 message = f"{size} against {other} at ε = {epsilon:g}"
                 comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), message, -lead.mean))
         return comparisons
 
-    size = f"{100 * margin:g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
-    return Check(f"At every ε at most {size} worse than each of the others", Scope.EVERY, compare, (mechanism, *others), quantity)
+    size = f"{100 * abs(margin):g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
+    meaning = f"At every ε {f'at most {size} worse' if margin > 0 else f'at least {size} better'} than each of the others"
+    return Check(meaning, Scope.EVERY, compare, (mechanism, *others), quantity)
 
 
 def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy") -> Check:
@@ -169,9 +167,9 @@ def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy")
         comparisons = []
         for other, theirs in complete_draws(part, list(others), quantity).items():
             if percent(quantity):
-                each, limit = [difference(own.loc[e].to_numpy(), theirs.loc[e].to_numpy()) for e in own.index], CLOSE
+                each, limit = [difference(own.loc[e], theirs.loc[e]) for e in own.index], CLOSE
             else:
-                each, limit = [log_ratio(own.loc[[e]].to_numpy(), theirs.loc[[e]].to_numpy()) for e in own.index], CLOSE_GAP
+                each, limit = [log_ratio(own.loc[[e]], theirs.loc[[e]]) for e in own.index], CLOSE_GAP
             away = Interval(float(np.mean([abs(d.mean) for d in each])), float(np.mean([d.half for d in each])))
             size = f"{100 * away.mean:.1f} points" if percent(quantity) else f"a factor {_ratio(away.mean)}"
             better = [(d.mean > 0) == QUANTITIES[quantity] for d in each]
@@ -192,8 +190,8 @@ def rises(mechanisms: Sequence[str], quantity: str = "accuracy") -> Check:
 
     def change(values: pd.DataFrame, start: int, end: int) -> Interval:
         if percent(quantity):
-            return paired_mean(sign * (values.iloc[end] - values.iloc[start]).to_numpy())
-        ratio = log_ratio(values.iloc[[end]].to_numpy(), values.iloc[[start]].to_numpy())
+            return paired_mean(sign * (values.iloc[end] - values.iloc[start]))
+        ratio = log_ratio(values.iloc[[end]], values.iloc[[start]])
         return Interval(sign * ratio.mean, ratio.half)
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
@@ -223,13 +221,18 @@ def grows_apart(mechanism: str, other: str) -> Check:
         half = len(a) // 2
         if not half:
             return []
-        low, high = (
-            difference(a.iloc[s].mean().to_numpy(), b.iloc[s].mean().to_numpy()) for s in (slice(half), slice(-half, None))
-        )
-        own, their = ((v.iloc[-half:].mean() - v.iloc[:half].mean()).to_numpy() for v in (a, b))
+        low, high = (difference(a.iloc[s].mean(), b.iloc[s].mean()) for s in (slice(half), slice(-half, None)))
+        own, their = (v.iloc[-half:].mean() - v.iloc[:half].mean() for v in (a, b))
         both = (high.leads(0.0), difference(own, their).leads(MARGIN))
         holds = False if False in both else None if None in both else True
-        return [Comparison(place, holds, f"{points(low.mean)} at small ε, {points(high.mean)} at large", low.mean - high.mean)]
+        return [
+            Comparison(
+                place,
+                holds,
+                f"{points(low.mean, low.half)} at small ε, {points(high.mean, high.half)} at large",
+                low.mean - high.mean,
+            )
+        ]
 
     meaning = f"The lead is positive at large ε, and at least {100 * MARGIN:g} points larger than at small ε"
     return Check(meaning, Scope.EVERY, compare, (mechanism, other))
@@ -240,8 +243,12 @@ def close_at_start(mechanism: str, other: str) -> Check:
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         a, b = (draws(part, name, "accuracy") for name in (mechanism, other))
-        lead = difference(a.iloc[0].to_numpy(), b.iloc[0].to_numpy())
-        return [Comparison(place, lead.at_most(CLOSE), f"{points(lead.mean)} at ε = {a.index[0]:g}", lead.mean, better=True)]
+        lead = difference(a.iloc[0], b.iloc[0])
+        return [
+            Comparison(
+                place, lead.at_most(CLOSE), f"{points(lead.mean, lead.half)} at ε = {a.index[0]:g}", lead.mean, better=True
+            )
+        ]
 
     return Check(
         "At the smallest ε at most 1 point ahead, or behind; better than claimed if further ahead",
@@ -252,7 +259,7 @@ def close_at_start(mechanism: str, other: str) -> Check:
 
 
 def lowest_objective(part: pd.DataFrame) -> float:
-    """F(minimum) of one place, from a training that did not run away.
+    """F(minimum) of one place, from trainings that did not run away; between those of several splits.
 
     Raises:
         Missing: all trainings did.
@@ -260,7 +267,7 @@ def lowest_objective(part: pd.DataFrame) -> float:
     finite = part[np.isfinite(part["objective"]) & np.isfinite(part["optimality_gap"])]
     if finite.empty:
         raise Missing("every training ran away")
-    return float(finite["objective"].iloc[0] - finite["optimality_gap"].iloc[0])
+    return float((finite["objective"] - finite["optimality_gap"]).median())
 
 
 def learnable(part: pd.DataFrame) -> float:
@@ -276,8 +283,7 @@ def has_small_gap(mechanism: str, scope: Scope = Scope.EVERY) -> Check:
         scale = learnable(part)
         if scale < NOTHING:
             raise Missing(f"only {scale:.2g} of the objective can be learned")
-        share = gaps.iloc[0].to_numpy() / scale
-        gap = paired_mean(share) if np.isfinite(share).all() else Interval(math.inf, 0.0)
+        gap = paired_mean(gaps.iloc[0] / scale)
         message = f"the gap is {100 * gap.mean:.2g} % of F(0) − F(θ*) at ε = {gaps.index[0]:g}"
         return [Comparison(place, gap.at_most(ALMOST_ZERO), message, gap.mean)]
 
@@ -293,8 +299,8 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
     def steps(values: pd.DataFrame) -> list[Interval]:
         pairs = [(values.iloc[k], values.iloc[k + 1]) for k in range(len(values) - 1)]
         if percent(quantity):
-            return [paired_mean((b - a).to_numpy()) for a, b in pairs]
-        return [log_ratio(b.to_numpy()[None], a.to_numpy()[None]) for a, b in pairs]
+            return [paired_mean(b - a) for a, b in pairs]
+        return [log_ratio(b.to_frame().T, a.to_frame().T) for a, b in pairs]
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
@@ -319,7 +325,7 @@ def surges(mechanism: str) -> Check:
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         values = draws(part, mechanism, "accuracy")
-        top, floor = (float(part[name].iloc[0]) for name in ("non_private_accuracy", "majority_accuracy"))
+        top, floor = (float(part[name].mean()) for name in ("non_private_accuracy", "majority_accuracy"))
         mean: Floats = values.mean(axis=1).to_numpy()
         way, rise = top - floor, float(mean.max() - mean.min())
         if len(values) < 2:
@@ -330,7 +336,7 @@ def surges(mechanism: str) -> Check:
         step = np.diff(mean)
         near = np.flatnonzero(top - mean[1:] <= CLOSE)  # steps that end where the paper's surge does
         at = int(near[step[near].argmax()]) if len(near) else int(step.argmax())
-        change = paired_mean((values.iloc[at + 1] - values.iloc[at]).to_numpy())
+        change = paired_mean(values.iloc[at + 1] - values.iloc[at])
         half_way = change.at_least(SURGE * way)
         holds = False if not len(near) else half_way
         message = f"its largest step{' that ends there' if len(near) else ''} is {100 * step[at] / way:.0f} % of the way"

@@ -1,6 +1,8 @@
-"""Noise draws out of a sweep's table, and differences of means with what noise alone would explain.
+"""Noise draws out of a sweep's table, and differences of means with what noise and splits alone would explain.
 
-A table has one row per dataset, model, mechanism, epsilon and seed, as `dpviz.sweep` gives it.
+A table has one row per dataset, model, mechanism, epsilon and seed, as `dpviz.sweep` gives it. Where its column split has several
+values, the mean over the draws of a split is one observation: methods are paired over the splits, and the spread between splits
+counts, which holds that of the noise. Splits are drawn from the rows of one dataset, and nothing is said about another.
 """
 
 import math
@@ -15,6 +17,7 @@ from dpviz.common.arrays import Floats
 
 LEVEL = 0.99  # of every interval of a difference of means
 LEAST = 1e-12  # gaps below this are rounding
+SPLIT = "split"
 
 
 class Missing(Exception):
@@ -50,30 +53,34 @@ def quantile(freedom: float) -> float:
     return float(stdtrit(freedom, 0.5 + LEVEL / 2))
 
 
-def difference(one: Floats, other: Floats) -> Interval:
-    """Mean of `one` minus mean of `other`, independent draws (Welch 1947); a constant needs no second draw."""
+def difference(one: pd.Series, other: pd.Series) -> Interval:
+    """Mean of `one` minus mean of `other`: paired over splits, else of independent draws (Welch 1947).
+
+    A constant needs no second draw.
+    """
+    if one.index.name == SPLIT:
+        return paired_mean(one - other)
     means = float(one.mean()), float(other.mean())
     mean = math.nan if math.isinf(means[0]) and math.isinf(means[1]) else means[0] - means[1]
     if min(len(one), len(other)) < 2:
         return Interval(mean, math.inf)
-    if not math.isfinite(mean):  # one of the two ran away, or both
-        return Interval(mean, 0.0)
     a, b = one.var(ddof=1) / len(one), other.var(ddof=1) / len(other)
-    if a + b == 0:
+    if not a + b > 0:  # all alike, or one of the two ran away
         return Interval(mean, 0.0)
     freedom = (a + b) ** 2 / (a**2 / (len(one) - 1) + b**2 / (len(other) - 1))
     return Interval(mean, quantile(freedom) * float(a + b) ** 0.5)
 
 
-def paired_mean(change: Floats) -> Interval:
-    """Mean of (S,) changes that share their noise draws, for one mechanism at two budgets."""
+def paired_mean(change: Floats | pd.Series) -> Interval:
+    """Mean of (S,) changes that share their noise draws, as of one mechanism at two budgets, or their split."""
+    mean = float(change.mean())
     if len(change) < 2:
-        return Interval(float(change.mean()), math.inf)
-    spread = float(change.std(ddof=1))
-    return Interval(float(change.mean()), quantile(len(change) - 1) * spread / math.sqrt(len(change)) if spread else 0.0)
+        return Interval(mean, math.inf)
+    spread = float(change.std(ddof=1)) if math.isfinite(mean) else 0.0
+    return Interval(mean, quantile(len(change) - 1) * spread / math.sqrt(len(change)))
 
 
-def log_mean(values: Floats) -> tuple[float, float]:
+def log_mean(values: pd.Series) -> tuple[float, float]:
     """(ln of the mean of gaps, its variance by the delta method); infinite where training ran away."""
     mean = max(float(values.mean()), LEAST)
     if not math.isfinite(mean):
@@ -83,13 +90,16 @@ def log_mean(values: Floats) -> tuple[float, float]:
     return math.log(mean), float(values.var(ddof=1)) / len(values) / mean**2
 
 
-def log_ratio(one: Floats, other: Floats) -> Interval:
-    """ln(mean of `one` / mean of `other`) for (E, S) positive gaps, on average over E budgets.
+def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
+    """ln(mean of `one` / mean of `other`) for (E, S) positive gaps, on average over E budgets; paired over splits.
 
     The budgets share their noise draws, so the half widths are averaged as if they were fully correlated.
     """
+    if one.columns.name == SPLIT:
+        logs = [np.log(gaps.reset_index(drop=True).clip(lower=LEAST)) for gaps in (one, other)]
+        return paired_mean((logs[0] - logs[1]).fillna(0.0).mean())  # where both ran away, neither is better
     means, halves = [], []
-    for a, b in zip(one, other, strict=True):
+    for (_, a), (_, b) in zip(one.iterrows(), other.iterrows(), strict=True):
         (x, u), (y, v) = log_mean(a), log_mean(b)
         means.append(0.0 if x == y else x - y)
         halves.append(quantile(len(a) - 1) * math.sqrt(u + v) if 0 < u + v < math.inf else u + v)
@@ -105,22 +115,19 @@ def places(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
-    """(E, S) values of a mechanism at one place: epsilons as the index, rising, and seeds as columns.
+    """(E, S) values of a mechanism at one place: epsilons as the index, rising; columns are seeds, or splits if several.
 
-    Accuracies are exact over all noise draws where a closed form is known at a budget. "majority" needs no rows of its own.
+    Accuracies are exact over all noise draws where a closed form is known. "majority" needs no rows of its own.
 
     Raises:
         Missing: there are none, or some are missing.
     """
-    own = part[part["mechanism"] == mechanism]
+    own, unit = part[part["mechanism"] == mechanism], SPLIT if SPLIT in part and part[SPLIT].nunique() > 1 else "seed"
     if mechanism == "majority" and own.empty and quantity == "accuracy" and len(part):
-        own = part.drop_duplicates(["epsilon", "seed"]).assign(accuracy=part["majority_accuracy"], expected_accuracy=np.nan)
-    wide = own.pivot(index="epsilon", columns="seed", values=quantity).sort_index()
-    if quantity == "accuracy" and len(own):
-        exact = own.pivot(index="epsilon", columns="seed", values="expected_accuracy").sort_index()
-        computed = exact.notna().all(axis=1)
-        wide = wide.where(~computed, exact)
-    if wide.empty or wide.isna().any(axis=None):
+        own = part.drop_duplicates(["epsilon", unit]).assign(accuracy=part["majority_accuracy"], expected_accuracy=np.nan)
+    values = own["expected_accuracy"].fillna(own["accuracy"]) if quantity == "accuracy" and len(own) else own[quantity]
+    wide = values.groupby([own["epsilon"], own[unit]]).mean().unstack()
+    if wide.empty or values.isna().any() or wide.isna().any(axis=None):
         raise Missing(f"there are no complete numbers of {mechanism}")
     return wide
 

@@ -22,12 +22,14 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
-#: rows below which verdicts take more draws, on several splits: a single one decides too much there
-SMALL, SMALL_SEEDS, SMALL_SPLITS = 2000, 100, 5
+#: splits that verdicts are about: a single one decides too much
+SPLITS = 5
+#: rows below which they take more noise draws on each
+SMALL, SMALL_SEEDS = 2000, 100
 
 
 def is_small(name: str) -> bool:
-    """True where verdicts on a set take `SMALL_SEEDS` draws on each of `SMALL_SPLITS` splits."""
+    """True where verdicts on a set take `SMALL_SEEDS` draws on each split."""
     return rows_of(name) < SMALL
 
 

@@ -135,21 +135,6 @@ def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Ou
     return against if n > 1 and refuted else Outcome.CANNOT_TELL
 
 
-def combine_splits(same: Sequence[Comparison]) -> Comparison:
-    """One comparison from the same one on several splits: it holds, or fails, only where it does on all of them.
-
-    A finding that another split turns round says more about the split than about the methods.
-    """
-    held, failed, _ = counts(same)
-    middle = sorted(same, key=lambda one: one.severity)[len(same) // 2]
-    return replace(
-        middle,
-        holds=True if held == len(same) else False if failed == len(same) else None,
-        numbers=f"{middle.numbers} (the middle of {len(same)} splits; it holds on {held} and fails on {failed})",
-        better=all(one.better for one in same if one.holds is False),
-    )
-
-
 def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:
     """A sentence on the comparisons: counts where there are several, and the numbers of the worst one."""
     if not comparisons:

@@ -63,7 +63,7 @@ def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.
             level = 0.70 + lead * (mechanism == "rsgd-ar" and "averaging" not in grid[0])
             accuracy = np.full((len(budgets), seeds), level)
             gap = np.zeros_like(accuracy)
-            one = {"split": 0, "optimum": 0.5, "non_private_accuracy": best, "majority_accuracy": 0.70}
+            one = {"split": np.arange(seeds) % 5, "optimum": 0.5, "non_private_accuracy": best, "majority_accuracy": 0.70}
             made = Measured(accuracy, gap, pd.DataFrame(one, range(seeds)), name, "logistic", np.array(budgets))
             return made, [grid[0]] * len(budgets)
 
@@ -142,6 +142,8 @@ def test_hyperparameters_are_chosen_on_training_rows_alone() -> None:
     assert sorted({*found.baselines["split"]}) == [0, 1, 2, 3, 4]
     assert len(streams[False]) == 500, "noise is each split's own"
     assert "100 noise draws per point on each of 5 splits of teaching" in swap.seeds
+    splits = [Context(seed=seed).setup("teaching", split=split)[0].split.train.tobytes() for seed in (0, 1) for split in range(5)]
+    assert len({*splits}) == 10, "another seed has splits of its own"
     other = replace(swap, swaps={"dp-sgd": lambda knobs: Turncoat()}).best("dp-sgd", [{}], "teaching", (0.5,), 3)[0]
     assert len(streams[False]) == 1000, "noise is each method's own"
     assert other.epsilons == (0.5,)

@@ -21,7 +21,7 @@ DP_SGD: Grid = tuple({"epochs": e, "step_size": s} for e in (5.0, 20.0) for s in
 STEP_COUNTS, STEP_SIZES = (50, 500, 5000), (1.0, 0.1, 0.01)
 TUNED = (
     "Hyperparameters are the best of a small grid at every budget, for every method alike: by "
-    f"{TRIALS} noise draws on a quarter of the training rows. Test rows choose nothing."
+    f"up to {TRIALS} noise draws on a quarter of each split's training rows. Test rows choose nothing."
 )
 STARTS = ("non-private", "zero")
 QUICK, FULL = ("breast-cancer", "census-10000"), ("breast-cancer", "census-10000", "census-45000")
@@ -183,7 +183,7 @@ def comparison_test(
     others: Sequence[tuple[str, Grid]],
     budgets: Sequence[float],
     model: str = "logistic",
-) -> Test:
+) -> ByCheck:
     """A method beside others at the same claimed budgets, each at its best hyperparameters."""
 
     def test(context: Context) -> Verdict:

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from dpviz.papers import sentences
+from dpviz.papers.checks import leads
 from dpviz.papers.claims import accuracy, audits, bagdasaryan, constants, numerics, population, risk, rsgd, rules, surges
 from dpviz.papers.claims.context import Claim, Context, Test
 from dpviz.papers.verdict import Outcome, Verdict
@@ -81,6 +82,14 @@ TESTS: dict[str, Test] = {
     "ip-beats-objective": accuracy.comparison_test(
         sentences.IP_BEATS_OBJECTIVE, "input-perturbation", _STEPS, [("kst-objective", ({},))], _CENTRAL
     ),
+    # no figure of the paper shows these two
+    "ip-beats-local": accuracy.comparison_test(
+        leads("input-perturbation", "ldp-duchi"), "input-perturbation", _STEPS, [("ldp-duchi", ({},))], _CENTRAL
+    ).run,
+    "ip-beats-fukuchi": accuracy.comparison_test(
+        leads("input-perturbation", "fukuchi-input"), "input-perturbation", _STEPS, [("fukuchi-input", ({},))], _CENTRAL
+    ).run,
+    "ip-noise-below-fukuchi": numerics.noise_below_fukuchi,
     "rsgd-ar-best": rsgd.competitive(
         sentences.RSGD_COMPETITIVE,
         "rsgd-ar",
@@ -93,8 +102,8 @@ TESTS: dict[str, Test] = {
             ("majority", ({},)),
         ],
     ),
-    "permutation-saves": numerics.permutation_saves,
-    "averaging-lowers-sensitivity": numerics.averaging_lowers,
+    "permutation-saves": rsgd.permutation_saves,
+    "averaging-lowers-sensitivity": rsgd.averaging_lowers,
     "averaging-raises-accuracy": rsgd.averaging_helps,
     "numerical-tighter": numerics.compare_sensitivities,
     "objective-fastest": running_time,

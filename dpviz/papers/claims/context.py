@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from dpviz.privacy.budget import Budget
 #: sets of the papers that claims are tested on where they are present, and what stands for them elsewhere
 PAPERS_SETS = ("adult-complete", "bank")
 LARGE = "census-45000"
-TRIALS = 8  # noise draws per setting where hyperparameters are chosen
+TRIALS = 8  # noise draws per setting and split where hyperparameters are chosen, at most
 _TRIAL_SEED = 1 << 32  # above every seed that one can ask for: the noise of trials is not that of the final models
 _NAMED = 1 << 33  # above these, noise by its name
 
@@ -94,7 +95,7 @@ class Context:
         monitor: receives progress; raises to cancel.
         swaps: mechanism id -> what stands in for it, and hook name -> function; tests of the tests plant alternatives.
         trained_on: names of the datasets that the test has asked for so far, in order; its parts share it.
-        drawn: noise draws per point and numbers of splits of those whose best models were asked for; likewise.
+        drawn: noise draws per point and split of those whose best models were asked for; likewise.
     """
 
     full: bool = False
@@ -102,14 +103,13 @@ class Context:
     monitor: Monitor = ignore
     swaps: Mapping[str, Any] = field(default_factory=dict)
     trained_on: list[str] = field(default_factory=list, compare=False)
-    drawn: dict[str, tuple[int, int]] = field(default_factory=dict, compare=False)
+    drawn: dict[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def seeds(self) -> str:
         """The numbers of draws, in words."""
         words = [
-            f"{draws} noise draws per point on {f'each of {splits} splits' if splits > 1 else 'one split'} of {name}"
-            for name, (draws, splits) in self.drawn.items()
+            f"{draws:,} noise draws per point on each of {sets.SPLITS} splits of {name}" for name, draws in self.drawn.items()
         ]
         return f"{'; '.join(words)}; seed {self.seed}, each method's own."
 
@@ -138,10 +138,11 @@ class Context:
         return self.swaps.get(name, usual)
 
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3, split: int = 0) -> tuple[Setup, float]:
-        """Data, split and problem, and the default delta."""
+        """Data, split and problem, and the default delta; splits are the seed's own."""
         if dataset not in self.trained_on:
             self.trained_on.append(dataset)
-        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit", split_seed=split)
+        own = (sets.SPLITS * self.seed + split) % 2**32
+        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit", split_seed=own)
         return setup_for(spec), resolve(spec).budget.delta
 
     def measure(
@@ -203,22 +204,22 @@ class Context:
         """Models with the knobs of `grid` that do best at each budget on held-out training rows, and what was chosen.
 
         Every method of a comparison is tuned here: on a quarter of the training rows, after training on the others. Test rows
-        score what was chosen, trained on all training rows. Small sets have several splits, convex models more draws there; noise
-        is each method's and split's own.
+        score what was chosen, trained on all training rows. Noise is each method's and split's own.
 
         Args:
+            seeds: noise draws over all splits; convex models have `SMALL_SEEDS` on each split of a small set, networks as many.
             by: "accuracy", or "gap" for the least optimality gap.
 
         Returns:
             The models of all splits, and the knobs that were chosen at each budget on the first one.
         """
-        splits = 1
-        if sets.is_small(dataset):
-            splits, seeds = sets.SMALL_SPLITS, max(seeds, sets.SMALL_SEEDS) if get_model(model).convex else seeds
-        self.drawn[dataset] = seeds, splits
+        least = sets.SMALL_SEEDS if get_model(model).convex else 1
+        seeds = max(seeds, least) if sets.is_small(dataset) else math.ceil(seeds / sets.SPLITS)
+        self.drawn[dataset] = seeds
         where: dict[str, Any] = {"model": model, "lam": lam, "delta": delta, "stream": mechanism}
         found = [
-            self.part(k, splits)._best(mechanism, grid, dataset, epsilons, seeds, by, **where, split=k) for k in range(splits)
+            self.part(k, sets.SPLITS)._best(mechanism, grid, dataset, epsilons, seeds, by, **where, split=k)
+            for k in range(sets.SPLITS)
         ]
         accuracy, gap = (np.concatenate([getattr(one, name) for one, _ in found], axis=1) for name in ("accuracy", "gap"))
         baselines = pd.concat([one.baselines for one, _ in found], ignore_index=True)
@@ -238,7 +239,7 @@ class Context:
         score = np.zeros((len(grid), len(epsilons)))
         for k, knobs in enumerate(grid if len(grid) > 1 else ()):
             trial = self.part(k, len(grid) + 1).measure(
-                self.build(mechanism, **knobs), dataset, epsilons, TRIALS, **where, held_out=True
+                self.build(mechanism, **knobs), dataset, epsilons, min(TRIALS, seeds), **where, held_out=True
             )
             score[k] = -trial.gap.mean(axis=1) if by == "gap" else trial.accuracy.mean(axis=1)
         chosen = score.argmax(axis=0)

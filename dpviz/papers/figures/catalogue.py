@@ -84,7 +84,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
     elif delta >= 1 / n:
         delta = None
-    seeds, splits = (sets.SMALL_SEEDS, sets.SMALL_SPLITS) if sets.is_small(dataset) else (figure.seeds, 1)
+    seeds, splits = (sets.SMALL_SEEDS, sets.SPLITS) if sets.is_small(dataset) else (figure.seeds, 1)
     chosen = {
         name: {
             knob: 1 / math.sqrt(n) if value == "1/sqrt(n)" else value
