@@ -1,8 +1,9 @@
 """Noise draws out of a sweep's table, and differences of means with what noise and splits alone would explain.
 
 A table has one row per dataset, model, mechanism, epsilon and seed, as `dpviz.sweep` gives it. Where its column split has several
-values, the mean over the draws of a split is one observation: methods are paired over the splits, and the spread between splits
-counts, which holds that of the noise. Splits are drawn from the rows of one dataset, and nothing is said about another.
+values, the mean over the draws of a split is one observation, and methods are paired over the splits. An interval is then the
+wider one of that between splits and that of the noise within them, which few splits can miss by luck. Splits are drawn from the
+rows of one dataset, and nothing is said about another.
 """
 
 import math
@@ -58,8 +59,9 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
 
     A constant needs no second draw.
     """
-    if one.index.name == SPLIT:
-        return paired_mean(one - other)
+    if one.index.nlevels > 1:
+        between, noise = paired_mean(_of_splits(one) - _of_splits(other)), difference(_within(one), _within(other))
+        return Interval(between.mean, max(between.half, noise.half))
     means = float(one.mean()), float(other.mean())
     mean = math.nan if math.isinf(means[0]) and math.isinf(means[1]) else means[0] - means[1]
     if min(len(one), len(other)) < 2:
@@ -71,8 +73,21 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
     return Interval(mean, quantile(freedom) * float(a + b) ** 0.5)
 
 
+def _of_splits(values: pd.Series) -> pd.Series:
+    """The mean of each split."""
+    return values.groupby(level=SPLIT).mean()
+
+
+def _within(values: pd.Series) -> pd.Series:
+    """All draws, moved so that all splits have the same mean."""
+    return (values - values.groupby(level=SPLIT).transform("mean") + values.mean()).droplevel(SPLIT)
+
+
 def paired_mean(change: Floats | pd.Series) -> Interval:
     """Mean of (S,) changes that share their noise draws, as of one mechanism at two budgets, or their split."""
+    if isinstance(change, pd.Series) and change.index.nlevels > 1:
+        between, noise = paired_mean(_of_splits(change)), paired_mean(_within(change))
+        return Interval(between.mean, max(between.half, noise.half))
     mean = float(change.mean())
     if len(change) < 2:
         return Interval(mean, math.inf)
@@ -95,9 +110,9 @@ def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
 
     The budgets share their noise draws, so the half widths are averaged as if they were fully correlated.
     """
-    if one.columns.name == SPLIT:
-        logs = [np.log(gaps.reset_index(drop=True).clip(lower=LEAST)) for gaps in (one, other)]
-        return paired_mean((logs[0] - logs[1]).fillna(0.0).mean())  # where both ran away, neither is better
+    if one.columns.nlevels > 1:
+        logs = [np.log(gaps.reset_index(drop=True).T.groupby(level=SPLIT).mean().clip(lower=LEAST)) for gaps in (one, other)]
+        return paired_mean((logs[0] - logs[1]).fillna(0.0).mean(axis=1))  # where both ran away, neither is better
     means, halves = [], []
     for (_, a), (_, b) in zip(one.iterrows(), other.iterrows(), strict=True):
         (x, u), (y, v) = log_mean(a), log_mean(b)
@@ -115,18 +130,19 @@ def places(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
-    """(E, S) values of a mechanism at one place: epsilons as the index, rising; columns are seeds, or splits if several.
+    """(E, S) values of a mechanism at one place: epsilons as the index, rising; columns are seeds, or splits and seeds.
 
     Accuracies are exact over all noise draws where a closed form is known. "majority" needs no rows of its own.
 
     Raises:
         Missing: there are none, or some are missing.
     """
-    own, unit = part[part["mechanism"] == mechanism], SPLIT if SPLIT in part and part[SPLIT].nunique() > 1 else "seed"
+    own = part[part["mechanism"] == mechanism]
+    units = [SPLIT, "seed"] if SPLIT in part and part[SPLIT].nunique() > 1 else ["seed"]
     if mechanism == "majority" and own.empty and quantity == "accuracy" and len(part):
-        own = part.drop_duplicates(["epsilon", unit]).assign(accuracy=part["majority_accuracy"], expected_accuracy=np.nan)
+        own = part.drop_duplicates(["epsilon", *units]).assign(accuracy=part["majority_accuracy"], expected_accuracy=np.nan)
     values = own["expected_accuracy"].fillna(own["accuracy"]) if quantity == "accuracy" and len(own) else own[quantity]
-    wide = values.groupby([own["epsilon"], own[unit]]).mean().unstack()
+    wide = values.groupby([own[name] for name in ("epsilon", *units)]).mean().unstack(units)
     if wide.empty or values.isna().any() or wide.isna().any(axis=None):
         raise Missing(f"there are no complete numbers of {mechanism}")
     return wide
