@@ -60,8 +60,7 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
     A constant needs no second draw.
     """
     if one.index.nlevels > 1:
-        between, noise = paired_mean(_of_splits(one) - _of_splits(other)), difference(_within(one), _within(other))
-        return Interval(between.mean, max(between.half, noise.half))
+        return paired_mean(one - other)
     means = float(one.mean()), float(other.mean())
     mean = math.nan if math.isinf(means[0]) and math.isinf(means[1]) else means[0] - means[1]
     if min(len(one), len(other)) < 2:
@@ -73,20 +72,11 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
     return Interval(mean, quantile(freedom) * float(a + b) ** 0.5)
 
 
-def _of_splits(values: pd.Series) -> pd.Series:
-    """The mean of each split."""
-    return values.groupby(level=SPLIT).mean()
-
-
-def _within(values: pd.Series) -> pd.Series:
-    """All draws, moved so that all splits have the same mean."""
-    return (values - values.groupby(level=SPLIT).transform("mean") + values.mean()).droplevel(SPLIT)
-
-
 def paired_mean(change: Floats | pd.Series) -> Interval:
     """Mean of (S,) changes that share their noise draws, as of one mechanism at two budgets, or their split."""
     if isinstance(change, pd.Series) and change.index.nlevels > 1:
-        between, noise = paired_mean(_of_splits(change)), paired_mean(_within(change))
+        splits = change.groupby(level=SPLIT)
+        between, noise = paired_mean(splits.mean()), paired_mean((change - splits.transform("mean")).to_numpy())
         return Interval(between.mean, max(between.half, noise.half))
     mean = float(change.mean())
     if len(change) < 2:
@@ -95,30 +85,20 @@ def paired_mean(change: Floats | pd.Series) -> Interval:
     return Interval(mean, quantile(len(change) - 1) * spread / math.sqrt(len(change)))
 
 
-def log_mean(values: pd.Series) -> tuple[float, float]:
-    """(ln of the mean of gaps, its variance by the delta method); infinite where training ran away."""
-    mean = max(float(values.mean()), LEAST)
-    if not math.isfinite(mean):
-        return math.inf, 0.0
-    if len(values) < 2:
-        return math.log(mean), math.inf
-    return math.log(mean), float(values.var(ddof=1)) / len(values) / mean**2
-
-
 def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
     """ln(mean of `one` / mean of `other`) for (E, S) positive gaps, on average over E budgets; paired over splits.
 
-    The budgets share their noise draws, so the half widths are averaged as if they were fully correlated.
+    The budgets share their noise draws, so the half widths, by the delta method, are averaged as if they were fully correlated.
     """
+    both = [gaps.reset_index(drop=True) for gaps in (one, other)]
     if one.columns.nlevels > 1:
-        logs = [np.log(gaps.reset_index(drop=True).T.groupby(level=SPLIT).mean().clip(lower=LEAST)) for gaps in (one, other)]
+        logs = [np.log(gaps.T.groupby(level=SPLIT).mean().clip(lower=LEAST)) for gaps in both]
         return paired_mean((logs[0] - logs[1]).fillna(0.0).mean(axis=1))  # where both ran away, neither is better
-    means, halves = [], []
-    for (_, a), (_, b) in zip(one.iterrows(), other.iterrows(), strict=True):
-        (x, u), (y, v) = log_mean(a), log_mean(b)
-        means.append(0.0 if x == y else x - y)
-        halves.append(quantile(len(a) - 1) * math.sqrt(u + v) if 0 < u + v < math.inf else u + v)
-    return Interval(float(np.mean(means)), float(np.mean(halves)))
+    means, draws_each = [gaps.mean(axis=1).clip(lower=LEAST) for gaps in both], one.shape[1]
+    variance = sum(gaps.var(axis=1, ddof=1) / draws_each / mean**2 for gaps, mean in zip(both, means, strict=True))
+    ratio = (np.log(means[0]) - np.log(means[1])).fillna(0.0)
+    half = quantile(draws_each - 1) * np.sqrt(variance).fillna(0.0) if draws_each > 1 else math.inf
+    return Interval(float(ratio.mean()), float(np.mean(half)))
 
 
 def places(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -2,12 +2,10 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import minimize_scalar
 from support_claims import Toward, planted, toward
@@ -20,7 +18,7 @@ from dpviz.mechanisms.base import Fit, NoiseRecord
 from dpviz.models import get_model
 from dpviz.papers.claims import Outcome, accuracy, audits, list_claims, population
 from dpviz.papers.claims.bagdasaryan import BUDGETS, Pair, pairs
-from dpviz.papers.claims.context import Context, Measured
+from dpviz.papers.claims.context import Context
 from dpviz.privacy.audit_bounds import Counts
 from dpviz.privacy.budget import Budget
 
@@ -55,28 +53,13 @@ def test_the_gap_is_judged_from_both_starts() -> None:
     assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.ONLY_IF
 
 
-def test_averaging_by_less_than_half_a_point_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same models with other numbers: leads of 0.2 and 2 points, and all within a point of majority."""
+def test_averaging_is_set_against_restarts_alone_and_against_plain_decay() -> None:
+    def averaged(knobs: dict[str, Any]) -> Mechanism:
+        return toward(1.0 if knobs.get("averaging", True) else -1.0)(knobs)
 
-    def measured(lead: float, best: float) -> Callable[..., Any]:
-        def best_of(self: Context, mechanism: str, grid: Any, name: str, budgets: Any, seeds: int, **more: Any) -> Any:
-            level = 0.70 + lead * (mechanism == "rsgd-ar" and "averaging" not in grid[0])
-            accuracy = np.full((len(budgets), seeds), level)
-            gap = np.zeros_like(accuracy)
-            one = {"split": np.arange(seeds) % 5, "optimum": 0.5, "non_private_accuracy": best, "majority_accuracy": 0.70}
-            made = Measured(accuracy, gap, pd.DataFrame(one, range(seeds)), name, "logistic", np.array(budgets))
-            return made, [grid[0]] * len(budgets)
-
-        return best_of
-
-    for lead, best, outcome in (
-        (0.02, 0.8, Outcome.HOLDS),
-        (0.002, 0.8, Outcome.FAILS),
-        (0.002, 0.705, Outcome.CANNOT_TELL),
-        (0.02, 0.705, Outcome.HOLDS),
-    ):
-        monkeypatch.setattr(Context, "best", measured(lead, best))
-        assert planted("averaging-raises-accuracy").outcome is outcome
+    cases = ((averaged, -1.0, Outcome.HOLDS), (toward(1.0), -1.0, Outcome.FAILS), (averaged, 1.0, Outcome.FAILS))
+    for rsgd_ar, decay, outcome in cases:
+        assert planted("averaging-raises-accuracy", rsgd_ar=rsgd_ar, rsgd=toward(decay)).outcome is outcome
 
 
 @pytest.mark.usefixtures("untuned")
