@@ -18,7 +18,6 @@ from dpviz.common.arrays import Floats
 
 LEVEL = 0.99  # of every interval of a difference of means
 LEAST = 1e-12  # gaps below this are rounding
-SPLIT = "split"
 
 
 class Missing(Exception):
@@ -60,7 +59,9 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
     A constant needs no second draw.
     """
     if one.index.nlevels > 1:
-        return paired_mean(one - other)
+        splits = [values.groupby(level="split") for values in (one, other)]
+        within = [values - of.transform("mean") for values, of in zip((one, other), splits, strict=True)]
+        return _wider(paired_mean(splits[0].mean() - splits[1].mean()), difference(*(side.droplevel("split") for side in within)))
     means = float(one.mean()), float(other.mean())
     mean = math.nan if math.isinf(means[0]) and math.isinf(means[1]) else means[0] - means[1]
     if min(len(one), len(other)) < 2:
@@ -72,12 +73,15 @@ def difference(one: pd.Series, other: pd.Series) -> Interval:
     return Interval(mean, quantile(freedom) * float(a + b) ** 0.5)
 
 
+def _wider(between: Interval, noise: Interval) -> Interval:
+    return Interval(between.mean, max(between.half, noise.half))
+
+
 def paired_mean(change: Floats | pd.Series) -> Interval:
     """Mean of (S,) changes that share their noise draws, as of one mechanism at two budgets, or their split."""
     if isinstance(change, pd.Series) and change.index.nlevels > 1:
-        splits = change.groupby(level=SPLIT)
-        between, noise = paired_mean(splits.mean()), paired_mean((change - splits.transform("mean")).to_numpy())
-        return Interval(between.mean, max(between.half, noise.half))
+        splits = change.groupby(level="split")
+        return _wider(paired_mean(splits.mean()), paired_mean((change - splits.transform("mean")).to_numpy()))
     mean = float(change.mean())
     if len(change) < 2:
         return Interval(mean, math.inf)
@@ -92,7 +96,7 @@ def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
     """
     both = [gaps.reset_index(drop=True) for gaps in (one, other)]
     if one.columns.nlevels > 1:
-        logs = [np.log(gaps.T.groupby(level=SPLIT).mean().clip(lower=LEAST)) for gaps in both]
+        logs = [np.log(gaps.T.groupby(level="split").mean().clip(lower=LEAST)) for gaps in both]
         return paired_mean((logs[0] - logs[1]).fillna(0.0).mean(axis=1))  # where both ran away, neither is better
     means, draws_each = [gaps.mean(axis=1).clip(lower=LEAST) for gaps in both], one.shape[1]
     variance = sum(gaps.var(axis=1, ddof=1) / draws_each / mean**2 for gaps, mean in zip(both, means, strict=True))
@@ -118,7 +122,7 @@ def draws(part: pd.DataFrame, mechanism: str, quantity: str) -> pd.DataFrame:
         Missing: there are none, or some are missing.
     """
     own = part[part["mechanism"] == mechanism]
-    units = [SPLIT, "seed"] if SPLIT in part and part[SPLIT].nunique() > 1 else ["seed"]
+    units = ["split", "seed"] if "split" in part and part["split"].nunique() > 1 else ["seed"]
     if mechanism == "majority" and own.empty and quantity == "accuracy" and len(part):
         own = part.drop_duplicates(["epsilon", *units]).assign(accuracy=part["majority_accuracy"], expected_accuracy=np.nan)
     values = own["expected_accuracy"].fillna(own["accuracy"]) if quantity == "accuracy" and len(own) else own[quantity]

@@ -222,6 +222,8 @@ def test_methods_are_paired_over_splits_and_a_split_is_one_observation() -> None
         decided[count] += found.at_least(0.0) is not None
     assert decided[5] <= 6
     assert decided[1] > 180, "the control: on one split noise alone counts"
+    noisy = pd.concat([table(spread=(-0.4, -0.1, 0.1, 0.4), a=[0.6], b=[0.5]).assign(split=k) for k in range(5)])
+    assert checks.leads("a", "b")(noisy).outcome is Outcome.CANNOT_TELL, "splits that agree by luck"
     levels, turns = np.array([0.5, 0.6, 0.7, 0.8, 0.9]), np.array([1, -1, 1, -1, 1])
     for quantity, better, mixed in (
         ("accuracy", levels + 0.01, levels + 0.01 * turns),

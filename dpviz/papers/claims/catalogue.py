@@ -19,7 +19,6 @@ _ONE_ROW = (
     "The proof takes the mean gradient where a step has that of one drawn row: with steps of 1/L the spread of these gradients "
     "stays, whatever n is."
 )
-_OUT_STEPS = ({"steps": 20}, {"steps": 200})
 _private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
 
 
@@ -95,7 +94,7 @@ TESTS: dict[str, Test] = {
         "rsgd-ar",
         [
             ("kst-objective", ({},)),
-            ("outpert-gd", _OUT_STEPS),
+            ("outpert-gd", ({"steps": 20}, {"steps": 200})),
             ("dp-sgd", accuracy.DP_SGD),
             ("nsgd", rsgd.RSGD_AR),
             ("dp-agd", ({},)),

@@ -29,6 +29,12 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
 READINGS = ("calibrated as published", "with the best known calibrations")
 MODELS = ("logistic", "svm")
 SAVED = 0.01
+_SETTINGS = {  # name -> (training rows, batch size), by batches an epoch
+    "Adult's size, batches of 4,000": (36177, 4000),
+    "the same, batches of 50": (36177, 50),
+    "KDDCup99's size, batches of 400": (395216, 400),
+    "n = 8,000, batches of 100": (8000, 100),
+}
 
 
 def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]) -> Test:
@@ -126,21 +132,11 @@ def averaging_helps(context: Context) -> Verdict:
     )
 
 
-def _settings() -> dict[str, tuple[int, int]]:
-    """Name -> (training rows, batch size), by batches an epoch."""
-    return {
-        "Adult's size, batches of 4,000": (36177, 4000),
-        "the same, batches of 50": (36177, 50),
-        "KDDCup99's size, batches of 400": (395216, 400),
-        "n = 8,000, batches of 100": (8000, 100),
-    }
-
-
 def permutation_saves(context: Context) -> Verdict:
     """A secret random order needs less noise than a fixed one."""
     budget = Budget(1.0, 1e-8)
     saved, rows, numbers = {}, [], []
-    for name, (n, batch) in _settings().items():
+    for name, (n, batch) in _SETTINGS.items():
         setting = get_model("logistic").setting(n, 105, 1e-3)
         pairs = {"tight accounting": ("exact", "hockey-stick"), "the paper's accounting": ("published", "published")}
         for words, (fixed, random) in pairs.items():
@@ -152,7 +148,7 @@ def permutation_saves(context: Context) -> Verdict:
             if words == "the paper's accounting":
                 saved[name] = share
             numbers.append((f"Less noise, {name}, {words}", percent(share)))
-    batches = {name: n // batch for name, (n, batch) in _settings().items()}
+    batches = {name: n // batch for name, (n, batch) in _SETTINGS.items()}
     outcome, condition = _by_batches(saved, batches)
     listed = ", ".join(
         f"{percent(saved[name])} with {batches[name]} batches an epoch" for name in sorted(saved, key=lambda name: batches[name])
@@ -188,7 +184,7 @@ def averaging_lowers(context: Context) -> Verdict:
     """Averaging lowers the sensitivity; against the same run without averaging, and against plain decay."""
     against: dict[str, list[bool]] = {"restarts without averaging": [], "plain decay": []}
     rows, numbers = [], []
-    for name, (n, batch) in _settings().items():
+    for name, (n, batch) in _SETTINGS.items():
         setting = get_model("logistic").setting(n, 105, 1e-3)
         budget, knobs = Budget(1.0, 1e-8), {"epochs": 20, "batch_size": batch, "step_size": 1.0}
         averaged = context.build("rsgd-ar", **knobs).calibrate(setting, budget).sensitivity
