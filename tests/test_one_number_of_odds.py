@@ -14,8 +14,8 @@ from dpviz.auditing.pairs import worst_case
 from dpviz.auditing.runs import FEATURES, ROWS
 from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
+from dpviz.dashboard.frame.pinned import compare_bounds
 from dpviz.dashboard.jobs import cached_runs
-from dpviz.dashboard.one_run.sections import compare_bounds
 from dpviz.experiments.run.setup import mechanism_for_rows
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over

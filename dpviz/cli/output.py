@@ -80,10 +80,6 @@ def place(options: argparse.Namespace, endings: Collection[str] = ()) -> Path | 
         pass
     except OSError as error:
         raise InvalidInput("--out", f"cannot be written: {text} ({error.strerror})", "Give it a shorter name.") from error
-    except ValueError as error:  # a zero byte
-        if isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput("--out", f"names no file: {text}", "Name a file.") from error
     return path
 
 

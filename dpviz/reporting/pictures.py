@@ -15,7 +15,6 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary
 from dpviz.experiments.studies.cost import Cost
 from dpviz.figures import accuracy, membership
-from dpviz.figures import accuracy as figure
 from dpviz.figures.plane import decision_lines
 from dpviz.figures.style import Look, Theme, look
 from dpviz.mechanisms import list_mechanisms
@@ -138,11 +137,11 @@ def without_weights(run: Any) -> str:
 def weights(run: Any, theme: Theme) -> Chart:
     """Weights without and with noise of a trained run that has some."""
     names, base = dataset_of(run.spec).feature_names, run.non_private.theta
-    fig = figure.weights(run.theta, base, names, method_look(run.spec.mechanism, theme), theme)
+    fig = accuracy.weights(run.theta, base, names, method_look(run.spec.mechanism, theme), theme)
     strongest = int(np.abs(base).argmax())
     values = run.theta[:, strongest]
     distance = float(np.linalg.norm(run.theta - base, axis=1).mean())
-    most = f"The {figure.MOST} largest of {len(names)} weights" if len(names) > figure.MOST else "All weights"
+    most = f"The {accuracy.MOST} largest of {len(names)} weights" if len(names) > accuracy.MOST else "All weights"
     summary = (
         f"{most}. The private weights stand {words.three(distance)} away from the non-private ones on average, whose norm "
         f"is {words.three(float(np.linalg.norm(base)))}. The strongest, {names[strongest]}, is {words.three(base[strongest])} "

@@ -196,7 +196,6 @@ def test_completion_knows_every_command_and_option(capsys: pytest.CaptureFixture
         ("sweep", "mine{}", "is there already. Name a new file, or add --overwrite"),
         ("sweep", "link{}", "is there already and no plain file"),
         ("sweep", "mine{}/a{}", "folder 'mine.*' is not there"),
-        ("sweep", "a\0{}", "names no file"),
         ("report", "mine{}", "is there already. Name a new file, or add --overwrite"),
     ],
 )

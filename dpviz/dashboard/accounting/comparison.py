@@ -13,7 +13,7 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.accounting import ledger
 from dpviz.dashboard.accounting.curves import CONTROLS
 from dpviz.dashboard.components import charts, guarantee, panels, repeat, tables
-from dpviz.dashboard.frame import fields, links, metric
+from dpviz.dashboard.frame import fields, links, metric, pinned
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.metrics import levels_of
@@ -24,7 +24,7 @@ from dpviz.experiments.studies import noise_comparison
 from dpviz.figures import lines
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, list_mechanisms
-from dpviz.mechanisms.attack import Attack, comparable_bounds, strongest_attack
+from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.budget import Status
 from dpviz.reporting import pictures, words
@@ -144,11 +144,7 @@ def other_run(a: Outcome, attack: Attack | None, subject: noise_comparison.Accou
     if a.attack is None:
         parts.append("no bound on attacks is proved for A")
     elif attack is not None:
-        one, here = comparable_bounds(a.attack, attack)
-        by = " by (ε, δ) alone" if here != attack.accuracy else ""
-        more = f"{words.part(abs(here - one))} points {'more' if here > one else 'less'} often than with A"
-        same = words.part(abs(here - one)) == "nothing"
-        parts.append(f"an attacker may guess right {'as often as with A' if same else more}{by}")
+        parts.append(pinned.compare_bounds(a.attack, attack))
     panels.text(f"A is {words.title(a.spec)}: {'; '.join(parts) or 'there is nothing to compare'}.")
 
 
@@ -190,7 +186,7 @@ def usefulness(subject: noise_comparison.Accounted, theme: Theme, accountants: S
     finite = [o for o in accountants if math.isfinite(o.sigma)]
     scales = [o.sigma for o in finite]
     size = setting_of(spec).n * setting_of(spec).m
-    measure = metric.chosen_metric(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec)
     levels = levels_of([measure.id])
     work = partial(noise_comparison.metrics_by_noise, spec, mechanism, cal, scales, metrics=levels)
     doing, given = "Training with each of these noises", (mechanism.id, levels, scales)

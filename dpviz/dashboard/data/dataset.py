@@ -220,7 +220,13 @@ def cards(spec: RunSpec) -> None:
         with st.container(border=True):
             st.markdown(f"**{words.markdown(mine.title)}**, your upload, {mine.rows:,} rows. No other session sees it.")
             columns = st.columns(2)
-            columns[0].button("Use it", key=f"use-{name}", on_click=use, args=(name,), disabled=name == spec.dataset)
+            columns[0].button(
+                "Use it",
+                key=f"use-{name}",
+                on_click=st.session_state.update,
+                args=({"dataset": name},),
+                disabled=name == spec.dataset,
+            )
             columns[1].button("Forget it now", key=f"drop-{name}", on_click=forget, args=(name,))
     entries = all_cards()
     for start in range(0, len(entries), 3):
@@ -243,7 +249,13 @@ def _card(card: Card, spec: RunSpec) -> None:
     elif card.state == "here":
         st.caption("Features and majority show when it is used.")
     if card.state == "here" and card.name is not None:
-        st.button("Use this set", key=f"use-{card.name}", on_click=use, args=(card.name,), disabled=card.name == spec.dataset)
+        st.button(
+            "Use this set",
+            key=f"use-{card.name}",
+            on_click=st.session_state.update,
+            args=({"dataset": card.name},),
+            disabled=card.name == spec.dataset,
+        )
     elif card.state == "download" and card.name is not None:
         if st.button(f"Download (about {card.megabytes} MB)", key=f"get-{card.name}"):
             _download(card)
@@ -266,11 +278,6 @@ def _download(card: Card) -> None:
     except InvalidInput as problem:
         st.session_state[_FAILED] = problem.bare()
     st.rerun()
-
-
-def use(name: str) -> None:
-    """Makes a set the sidebar's."""
-    st.session_state["dataset"] = name
 
 
 def forget(name: str) -> None:

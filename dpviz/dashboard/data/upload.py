@@ -252,7 +252,7 @@ def _use(made: uploads.Upload) -> None:
     """Keeps an upload for the session and draws the page anew, with it."""
     for old in session.hold(made):
         st.toast(f"{words.markdown(old.title)} made room and was forgotten.")
-    session.want(made.name)
+    st.session_state[session.WANTED] = made.name
     FIRST.keep(False)
     st.rerun()
 

@@ -10,6 +10,7 @@ from dpviz.dashboard.frame import address, fields
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.datasets import load_dataset
 from dpviz.experiments.run.metrics import METRICS, Metric, default_metric, get_metric, rarer_share
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.knobs import Choice, Form, Pick
 from dpviz.reporting import words
 
@@ -54,12 +55,12 @@ FIELD: fields.Field[str] = fields.Field(
 
 def measure_outcome(outcome: Outcome) -> Outcome:
     """A run's outcome in the metric that is chosen."""
-    return outcome.measured_by(chosen_metric(outcome.spec.dataset, outcome.spec.intercept).id)
+    return outcome.measured_by(chosen_metric(outcome.spec).id)
 
 
-def draw(dataset: str, intercept: bool) -> None:
+def draw(spec: RunSpec) -> None:
     """The choice, and why its default is not accuracy where one class is rare."""
-    share, field = _of(dataset, intercept)
+    share, field = _of(spec)
     chosen = field.draw()
     _level(get_metric(chosen))
     if field.default == chosen != "accuracy":
@@ -94,12 +95,12 @@ def address_of_choice() -> dict[str, str]:
     return {KEY: text} if text else {}
 
 
-def chosen_metric(dataset: str, intercept: bool) -> Metric:
-    """The metric in force."""
-    return get_metric(_of(dataset, intercept)[1].value())
+def chosen_metric(spec: RunSpec) -> Metric:
+    """The metric in force for a run's rows."""
+    return get_metric(_of(spec)[1].value())
 
 
-def _of(dataset: str, intercept: bool) -> tuple[float, fields.Field[str]]:
+def _of(spec: RunSpec) -> tuple[float, fields.Field[str]]:
     """The share of the rarer class, and the choice with the default that follows from it."""
-    y = fields.read_or_default(lambda: load_dataset(dataset, intercept=intercept).y, None)
+    y = fields.read_or_default(lambda: load_dataset(spec.dataset, intercept=spec.intercept).y, None)
     return (0.5, FIELD) if y is None else (rarer_share(y), FIELD.change_default(default_metric(y)))

@@ -35,7 +35,12 @@ def start(title: str, heading: str = "") -> Theme:
     st.html(f"<script>{_FOLLOW}</script>", unsafe_allow_javascript=True)
     st.button("Draw again", key=address.AGAIN)
     narrow = charts.is_narrow()
-    st.button("Draw again for this window", key=f"window-{'wide' if narrow else 'narrow'}", on_click=_width, args=(not narrow,))
+    st.button(
+        "Draw again for this window",
+        key=f"window-{'wide' if narrow else 'narrow'}",
+        on_click=st.session_state.update,
+        args=({charts.NARROW: not narrow},),
+    )
     recorder.begin(heading or title)
     if demo():
         limits = f"at most {DEMO_LIMITS.rows:,} rows and {DEMO_LIMITS.seeds} noise draws"
@@ -67,11 +72,6 @@ def report_stop(error: Exception) -> bool:
         return False
     panels.problem(error, "The rest of this page is missing.")
     return True
-
-
-def _width(narrow: bool) -> None:
-    """Keeps whether the window is narrow."""
-    st.session_state[charts.NARROW] = narrow
 
 
 def top_first() -> None:

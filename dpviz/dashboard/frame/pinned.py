@@ -16,6 +16,7 @@ from dpviz.experiments.run import links as versions
 from dpviz.experiments.run.metrics import Metric
 from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms.attack import Attack, comparable_bounds
 from dpviz.mechanisms.knobs import Changes
 from dpviz.reporting import words
 
@@ -99,3 +100,13 @@ def difference_from(measure: Metric, value: float, a: float) -> str:
     size = words.amount(measure, abs(value - a))
     unit = " points" if measure.shares else ""
     return "the same" if size == "nothing" else f"{'+' if value > a else '−'}{size}{unit}"
+
+
+def compare_bounds(a: Attack, b: Attack) -> str:
+    """A comparison of the bounds on an attacker, both computed in the same way."""
+    one, other = comparable_bounds(a, b)
+    size, more = words.part(abs(other - one)), "more" if other > one else "less"
+    by = " by (ε, δ) alone" if (one, other) != (a.accuracy, b.accuracy) else ""
+    if size == "nothing":
+        return f"the bound on attacks is the same{by}"
+    return f"an attacker may guess right {size} points {more} often{by}"

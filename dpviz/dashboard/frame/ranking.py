@@ -87,15 +87,11 @@ def start(spec: RunSpec, attacker: Attacker | None = None) -> Job[Measured]:
 def measured_lines(spec: RunSpec) -> list[Line]:
     """The methods at a run's budget, where all of them have been measured; none before."""
     job = pool().find(_job(spec).key)
-    return lines(job.results[-1], _metric(spec)) if job is not None and job.state is State.DONE else []
-
-
-def _metric(spec: RunSpec) -> Metric:
-    return metric.chosen_metric(spec.dataset, spec.intercept)
+    return lines(job.results[-1], metric.chosen_metric(spec)) if job is not None and job.state is State.DONE else []
 
 
 def _job(spec: RunSpec, attacker: Attacker | None = None) -> Job[Measured]:
-    levels = levels_of([_metric(spec).id])
+    levels = levels_of([metric.chosen_metric(spec).id])
     key = " ".join(["guarantees", *levels, resolve(spec).key(), *([] if attacker is None else [str(attacker)])])
     return Job(key, lambda monitor: watch(spec, monitor, levels, attacker), dataset=spec.dataset)
 

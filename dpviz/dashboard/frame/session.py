@@ -18,7 +18,9 @@ from dpviz.datasets.sources import uploads
 
 MOST = 3
 COOKIE = "dpviz_browser"  # holds a secret of each browser
-_KEY, _WANTED, _FORGOTTEN = "dpviz.uploads", "dpviz.wanted", "dpviz.forgotten"
+_KEY, _FORGOTTEN = "dpviz.uploads", "dpviz.forgotten"
+#: a set that becomes the sidebar's with the next drawing, asked for by a page whose control of it is already drawn
+WANTED = "dpviz.wanted"
 #: seconds for which a person may come back to a session that was left; less than `server.disconnectedSessionTTL`, after which
 #: Streamlit does not find it
 LINGER = 100.0
@@ -147,16 +149,6 @@ def carry(key: str) -> None:
         visit.carried[key] = st.session_state[key]
     else:
         visit.carried.pop(key, None)
-
-
-def want(name: str) -> None:
-    """Makes a set the sidebar's from within a page, where its control is already drawn; rerun afterwards."""
-    st.session_state[_WANTED] = name
-
-
-def take_requested() -> str | None:
-    """The set that was asked for, once."""
-    return st.session_state.pop(_WANTED, None)
 
 
 def _may_see(name: str) -> bool:

@@ -85,7 +85,7 @@ class Sidebar:
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))
         self._place, self._measured, self._shows = budget, measured, shows
         state = st.session_state
-        wanted = session.take_requested()
+        wanted = state.pop(session.WANTED, None)
         if wanted is not None:
             state["dataset"] = wanted
         address.read(self._keys)
@@ -97,7 +97,7 @@ class Sidebar:
             own.check(self.spec)
         # what is bad is reported before the address is written
         if measured:
-            metric.chosen_metric(state["dataset"], state["intercept"])
+            metric.chosen_metric(self.spec)
         pinned.PINNED.value()
         self._query = address.write(resolved.request, [*self._run, _TYPED], self._keys)
 
@@ -127,7 +127,7 @@ class Sidebar:
             with st.expander(MORE[self._shows]):
                 with st.container() if self._shows == "run" else unseen:
                     if self._measured:
-                        metric.draw(state["dataset"], state["intercept"])
+                        metric.draw(self.spec)
                     _of_mechanism(self._method, run, self.spec)
                 for changes, heading in _HEADINGS.items():
                     seen = self._shows == "run" or (self._shows == "data" and changes is Changes.DATA)
@@ -203,8 +203,10 @@ def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, fields.RunFi
     mechanism, n = list_mechanisms().get(state["mechanism"]), _trained_on(state)
     below = f"Must lie below 1/n = {1 / n:.3g} ({n:,} training rows)"
     knobs = SETTINGS | {
-        "dataset": _Datasets(**_words("dataset"), options=(*short_list(), *session.held_uploads())),
-        "mechanism": MechanismName(**_words("mechanism"), options=tuple(offered)),
+        "dataset": _Datasets(
+            label=SETTINGS["dataset"].label, help=SETTINGS["dataset"].help, options=(*short_list(), *session.held_uploads())
+        ),
+        "mechanism": MechanismName(label=SETTINGS["mechanism"].label, help="", options=tuple(offered)),
         "delta": replace(
             SETTINGS["delta"],
             help=f"{below}: a method that publishes one random row in clear already has δ = 1/n. The default is 1e-5, or the "
@@ -222,10 +224,6 @@ def controls(state: Any) -> tuple[type[Mechanism] | None, dict[str, fields.RunFi
     for one in run.values():
         one.start()
     return mechanism, run
-
-
-def _words(name: str) -> dict[str, Any]:
-    return {"label": SETTINGS[name].label, "help": SETTINGS[name].help}
 
 
 def read(run: Iterable[fields.RunField[Any]]) -> ResolvedRun:

@@ -210,7 +210,7 @@ def draw_sources(spec: RunSpec, attacker: Attacker | None = None) -> None:
                 "Its ε is the largest with which the most that any attacker reaches, by the trade-off curve of what the method "
                 "releases, is what is tolerated (Kulynych et al., NeurIPS 2024)."
             )
-        measure = metric.chosen_metric(spec.dataset, spec.intercept).id
+        measure = metric.chosen_metric(spec).id
         levels = f", metrics={list(levels_of([measure]))}" if levels_of([measure]) else ""
         imports = "from dpviz.experiments.studies import guarantees"
         if attacker is None:
@@ -250,7 +250,7 @@ def table(methods: Sequence[ranking.Line], metric: Metric) -> pd.DataFrame:
 
 def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outcome | None, attacker: Attacker | None) -> None:
     """The sentence, and what run A has beside it, redrawn while numbers come in."""
-    measure = metric.chosen_metric(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec)
 
     def draw(measured: Measured) -> None:
         now = ranking.lines(measured, measure)
@@ -266,7 +266,7 @@ def show(
     task: Job[Measured], spec: RunSpec, theme: Theme, sort: fields.Field[str], kept: Outcome | None, attacker: Attacker | None
 ) -> None:
     """Picture and table, redrawn while numbers come in."""
-    measure = metric.chosen_metric(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec)
     overlay = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
     def draw() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from dpviz.common.limits import demo
 from dpviz.common.progress import Monitor
 from dpviz.dashboard.components import charts, folds, guarantee, panels, repeat, tables
-from dpviz.dashboard.frame import best_attack
+from dpviz.dashboard.frame import best_attack, pinned
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
 from dpviz.experiments.run.resolve import dataset_of
@@ -18,7 +18,6 @@ from dpviz.experiments.run.settings import PRIVATE, SETTINGS, STANDARDISED
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import Calibration, get_mechanism, list_mechanisms
-from dpviz.mechanisms.attack import Attack, comparable_bounds
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
 from dpviz.releasing import release
@@ -219,16 +218,6 @@ def _values(spec: RunSpec) -> dict[str, str]:
     }
 
 
-def compare_bounds(a: Attack, b: Attack) -> str:
-    """A comparison of the bounds on an attacker, both computed in the same way."""
-    one, other = comparable_bounds(a, b)
-    size, more = words.part(abs(other - one)), "more" if other > one else "less"
-    by = " by (ε, δ) alone" if (one, other) != (a.accuracy, b.accuracy) else ""
-    if size == "nothing":
-        return f"the bound on attacks is the same{by}"
-    return f"an attacker may guess right {size} points {more} often{by}"
-
-
 def sentence(a: Outcome, b: Outcome) -> str:
     """The difference of B from A, with the spread that it has to exceed."""
     measure = b.cost.metric
@@ -243,7 +232,7 @@ def sentence(a: Outcome, b: Outcome) -> str:
         equal = f"{measure.within} is the same"
         parts.append(equal if size == "nothing" else f"{measure.within} is {size}{unit} {way}")
     if a.attack is not None and b.attack is not None:
-        parts.append(compare_bounds(a.attack, b.attack))
+        parts.append(pinned.compare_bounds(a.attack, b.attack))
     elif (a.attack is None) != (b.attack is None):
         parts.append(f"only {'A' if b.attack is None else 'B'} has a proved bound on attacks")
     return f"B against A: {'; '.join(parts) or 'nothing can be compared'}."

@@ -51,7 +51,7 @@ def privacy_warning() -> None:
 
 def guessing_note(run: inspected.Inspected) -> None:
     """Says where the model whose rows are looked at is no better than the majority label."""
-    measure = metric.chosen_metric(run.spec.dataset, run.spec.intercept)
+    measure = metric.chosen_metric(run.spec)
     if looks_no_better(run.spec, run.theta, measure.id):
         guessing.watch(run.spec)
 

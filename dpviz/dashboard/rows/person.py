@@ -148,18 +148,10 @@ def draw(own: Group, run: inspected.Inspected, influence: Influence, chosen: sel
     )
     if run.individual is not None:
         panels.note(" ".join((f"Individual ε: {run.individual.method}", *run.individual.conditions)))
-    readable_rows(run, chosen)
-
-
-def readable_rows(run: inspected.Inspected, chosen: selection.Chosen) -> None:
-    """The chosen rows in the data's own units."""
-    people = chosen.people
     frame = dataset_of(run.spec).frame
-    heads = [f"row {run.row_ids[i]}" for i in people]
     st.subheader("The row in the data's own units", anchor=False)
-    tables.table(
-        [(str(c), *(_cell(frame[c].iloc[run.row_ids[i]]) for i in people)) for c in frame], ("column", *heads), real=True
-    )
+    rows = [(str(c), *(_cell(frame[c].iloc[run.row_ids[i]]) for i in people)) for c in frame]
+    tables.table(rows, ("column", *heads), real=True)
 
 
 def _most_influential() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.common.arrays import Floats
 from dpviz.dashboard.components import charts, repeat
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.rows.selection import Chosen
@@ -74,7 +73,11 @@ def scatter(run: inspected.Inspected, influence: Influence, truth: Retrained, wh
     same = int(at[truth.norm.argmax()]) == int(at[norm.argmax()])
     summary += f" Both name {'the same row' if same else 'different rows'} as the one that moves the model most."
     if not convex and len(at) > 2:
-        _order(influence, norm, truth)
+        likeness = words.two(truth.rank_correlation(norm))
+        st.markdown(
+            f"**Rank correlation with retraining (Spearman): {likeness}**, over {len(norm)} rows: 1 is the same order, 0 is "
+            f"none. The influence is {inspected.approximation(influence)}."
+        )
     exact = "exact leave-one-out" if convex else "leave-one-out retraining"
     fig = against_truth(norm, truth.norm, error, run.row_ids[at], theme, bound=bound, names=(KINDS[kind], exact))
     data = pd.DataFrame(
@@ -88,15 +91,6 @@ def scatter(run: inspected.Inspected, influence: Influence, truth: Retrained, wh
         }
     )
     charts.chart(fig, "validation", summary, lambda: data, rows=True, of=run.spec)
-
-
-def _order(influence: Influence, norm: Floats, truth: Retrained) -> None:
-    """The rank correlation of a network's influence with retraining."""
-    likeness = truth.rank_correlation(norm)
-    st.markdown(
-        f"**Rank correlation with retraining (Spearman): {words.two(likeness)}**, over {len(norm)} rows: 1 is the same order, "
-        f"0 is none. The influence is {inspected.approximation(influence)}."
-    )
 
 
 def draw_sources(run: inspected.Inspected) -> None:

@@ -48,10 +48,6 @@ def stop() -> None:
     st.session_state[_LEFT], st.session_state[_SHOWN] = (), None
 
 
-def _start() -> None:
-    st.session_state[_LEFT], st.session_state[_SHOWN] = MARKS, None
-
-
 def controls() -> None:
     """Play and Present; while presenting, keys for ε and for the scenes."""
     presents, scene = PRESENT.value(), int(SCENE.value() or 1)
@@ -59,7 +55,13 @@ def controls() -> None:
         if plays():
             st.button("❚❚ Stop", on_click=stop, key="stop")
         else:
-            st.button("▶ Play ε", on_click=_start, key="play", help="Moves ε from strong to weak.")
+            st.button(
+                "▶ Play ε",
+                on_click=st.session_state.update,
+                args=({_LEFT: MARKS, _SHOWN: None},),
+                key="play",
+                help="Moves ε from strong to weak.",
+            )
         if presents:
             st.button("Stronger", on_click=_move, args=(-1,), key="stronger", shortcut="Left")
             st.button("Weaker", on_click=_move, args=(1,), key="weaker", shortcut="Right")

@@ -58,10 +58,6 @@ def draw(outcome: Outcome, theme: Theme) -> None:
                 scene(outcome, theme)
 
 
-def _say(sentence: str) -> None:
-    st.markdown(words.markdown(sentence))
-
-
 def _lines(outcome: Outcome, theme: Theme, summary: str, **more: Any) -> Chart:
     """The plane with decision lines."""
     return Chart(plane(outcome, theme, height=380, rings=False, **more), summary)
@@ -78,7 +74,7 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
         if kept is None or kept.ever is None
         else f" Diamonds: {int(kept.ever.sum()):,} of {len(kept.ever):,} rows received noise."
     )
-    _say(f"Each thin line is one private model. A smaller ε means more noise, and the lines fan out.{marked}")
+    panels.text(f"Each thin line is one private model. A smaller ε means more noise, and the lines fan out.{marked}")
 
     def picture(narrow: bool) -> Chart:
         ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids
@@ -128,7 +124,7 @@ def costs(outcome: Outcome, theme: Theme) -> None:
 def one_leaves(outcome: Outcome, theme: Theme) -> None:
     """The model without privacy with a person and retrained without, beside what the noise moves."""
     spec = outcome.spec
-    _say("Train again without one person. The dashed line is that model; the thin lines are what the noise does.")
+    panels.text("Train again without one person. The dashed line is that model; the thin lines are what the noise does.")
     who = WHO_LEAVES.draw(label_visibility="collapsed")
     if playing.plays():
         return
@@ -158,7 +154,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
     """Distributions that an attacker sees with the person and without: the worst possible ones, or those of attacked models."""
     spec, who, attack = replace(outcome.spec, seeds=1), WHO_LEAVES.value(), outcome.attack
     limit = "" if attack is None else f" No attacker is right more often than {words.percent(attack.accuracy)}."
-    _say(f"An attacker sees one private model and bets: was this person in the data?{limit}")
+    panels.text(f"An attacker sees one private model and bets: was this person in the data?{limit}")
     bets = BETS.draw() and not playing.plays()
     if bets:
 
@@ -193,7 +189,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
 def composition_scene(outcome: Outcome, theme: Theme) -> None:
     """The total epsilon of several trainings on the same people."""
     spec = outcome.spec
-    _say("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
+    panels.text("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
     count = int(TRAININGS.draw(marks=range(1, MOST + 1), label_visibility="collapsed"))
     one = outcome.calibration.proved_budget
     if one is None:

@@ -130,7 +130,7 @@ def methods_field(spec: RunSpec) -> fields.Field[tuple[str, ...]]:
         names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
         refused={name: "does not run on this model, or takes no weights" for name in mechanisms if name not in able},
     )
-    ranks = ranking.ranked(ranking.measured_lines(spec), metric.chosen_metric(spec.dataset, spec.intercept))
+    ranks = ranking.ranked(ranking.measured_lines(spec), metric.chosen_metric(spec))
     best = {one.one.spec.mechanism for one in ranks[:DRAWN]}
     return fields.Field("methods", kind, tuple(name for name in able if name in best | {spec.mechanism}) or tuple(able[:1]))
 
@@ -218,7 +218,7 @@ def title(quantity: str) -> str:
 
 def read(own: fields.Group, spec: RunSpec) -> Choices:
     """The settings in force."""
-    measure = metric.chosen_metric(spec.dataset, spec.intercept)
+    measure = metric.chosen_metric(spec)
     shown, by = (measure.column if name == _METRIC else name for name in (SHOWN.value(), BY.value()))
     return Choices(
         methods=own["methods"].value(),
