@@ -16,8 +16,7 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor
 from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_streams, parallel_sum
 from dpviz.mechanisms.base import Training
-from dpviz.models import Noise, Setting, feature_noise_of, line_losses_of
-from dpviz.models.base import Rule
+from dpviz.models import Noise, Rule, Setting, feature_noise_of, line_losses_of
 from dpviz.models.problem import Problem
 
 

@@ -15,9 +15,8 @@ from typing import Concatenate, ParamSpec
 
 import numpy as np
 
-from dpviz.auditing import AuditResult, audit
+from dpviz.auditing import AuditResult, audit, worst_case
 from dpviz.auditing.game import LEAST_RUNS, MAX_RUNS
-from dpviz.auditing.pairs import worst_case
 from dpviz.common import files
 from dpviz.common.persons import choose_rows_by
 from dpviz.common.progress import Monitor, ignore

@@ -1,8 +1,7 @@
 """The entry that a run's release makes in a ledger, and what several trainings of a run cost together."""
 
 from dpviz.common.progress import Monitor, ignore
-from dpviz.mechanisms import Calibration, Mechanism, protection
-from dpviz.mechanisms.capabilities import DeclaresEvent
+from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism, protection
 from dpviz.models import Setting
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, Repeated, Shuffled
 from dpviz.privacy.accounting.heterogeneous import total_epsilon

@@ -20,8 +20,7 @@ import numpy as np
 from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput, check_range
-from dpviz.mechanisms import Calibration, Mechanism, protection
-from dpviz.mechanisms.capabilities import DeclaresEvent
+from dpviz.mechanisms import Calibration, DeclaresEvent, Mechanism, protection
 from dpviz.mechanisms.persons import budget_of_group, budget_of_row
 from dpviz.models import Setting
 from dpviz.privacy.accounting import rdp

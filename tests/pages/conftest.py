@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support import LIMIT
 
-from dpviz.dashboard.frame import current_run, page
+from dpviz.dashboard.frame import page
 from dpviz.dashboard.jobs import tasks, watching
 from dpviz.dashboard.jobs.job import State
 from dpviz.dashboard.jobs.pool import pool
@@ -24,7 +24,6 @@ def _libraries_are_no_garbage() -> None:
 @pytest.fixture(autouse=True)
 def _nobody_looks_and_failures_end_with_their_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
-    monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
     monkeypatch.setattr(watching, "TOGETHER", LIMIT)
     monkeypatch.setattr(page, "TOP", 0.0)
     yield

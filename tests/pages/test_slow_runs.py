@@ -17,7 +17,6 @@ from support_pages import addressed, opened, settled, text
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.claims import views
-from dpviz.dashboard.frame import current_run
 from dpviz.dashboard.frame.private import is_session
 from dpviz.dashboard.jobs import cached_runs, page_priority, pool, tasks, watching
 from dpviz.dashboard.jobs.cached_runs import Outcome
@@ -37,7 +36,6 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
             monitor(0.25)
         return real(spec, monitor)
 
-    monkeypatch.setattr(current_run, "PATIENCE", 0.0)
     monkeypatch.setattr(tasks, "PATIENCE", 0.0)
     monkeypatch.setattr(cached_runs, "_compute", slow)
     cached_runs.clear()
@@ -103,7 +101,7 @@ def test_who_moves_on_stops_the_run(held: Callable[[], None]) -> None:
 def test_a_failed_run_is_not_trained_again_before_it_is_asked_for(
     held: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current_run, "PATIENCE", LIMIT)
+    monkeypatch.setattr(tasks, "PATIENCE", LIMIT)
     tried = []
 
     def refuse(spec: RunSpec, monitor: Monitor) -> Outcome:

@@ -27,8 +27,7 @@ from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.mechanisms.attack import Attack, strongest_attack
 from dpviz.privacy.accounting import tables as curves
 from dpviz.privacy.budget import Status
-from dpviz.reporting import pictures, words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import pictures, shell_call, words
 
 
 def compare_choice(spec: RunSpec) -> fields.Field[str]:

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from dpviz.auditing import AuditResult, Pair, watch_run
+from dpviz.auditing import SCORES, AuditResult, Pair, watch_run
 from dpviz.auditing.result import BY_BOUND, BY_NOISE, EXCEEDED, NO_CLAIM
 from dpviz.auditing.runs import CHOSEN, KINDS, KINDS_OF_PERSONS, WORST
-from dpviz.auditing.scores import SCORES
 from dpviz.common.limits import most_in_demo
 from dpviz.dashboard.components import charts, panels, repeat
 from dpviz.dashboard.frame import fields

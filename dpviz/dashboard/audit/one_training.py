@@ -5,8 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult
-from dpviz.auditing.runs import one_run_of
+from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult, one_run_of
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks

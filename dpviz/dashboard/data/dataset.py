@@ -55,12 +55,6 @@ def chosen_dataset(spec: RunSpec) -> Dataset | None:
     return None
 
 
-def title(name: str) -> str:
-    """A dataset's name for people; for an upload, its owner's file name."""
-    held = session.held_uploads().get(name)
-    return held.title if held is not None else sidebar.dataset_label(name)
-
-
 def majority(dataset: Dataset) -> float:
     """Share of the more frequent label, over all rows."""
     return float(max((dataset.y > 0).mean(), (dataset.y < 0).mean()))
@@ -70,7 +64,9 @@ def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
     n, features = resolve(spec).n_train, dataset.d - dataset.intercept
     plural = "" if features == 1 else "s"
-    sentence = f"{title(dataset.name)} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on."
+    held = session.held_uploads().get(dataset.name)
+    title = sidebar.dataset_label(dataset.name) if held is None else held.title
+    sentence = f"{title} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on."
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
         switch = SETTINGS["published_split"].label

@@ -13,7 +13,6 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.reporting import words
 
-PATIENCE = 0.5  # seconds that a page waits for a run before it is drawn without it
 #: what was shown before is paler until the new run is there
 _PALE = "<style>.st-key-headline, .stMain .stPlotlyChart, .stMain .dpviz-picture {opacity: .45}</style>"
 
@@ -22,7 +21,7 @@ def current_run(spec: RunSpec) -> tuple[Outcome | None, bool]:
     """(The outcome of a run in the chosen metric, True), or that of the run before, or None where there is none, with False."""
     last = _before()
     meanwhile = "" if last is None else f"Until then the page shows the run before: {words.title(last.spec)}."
-    outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile, patience=PATIENCE)
+    outcome, fresh = tasks.result_of("run", tasks.training(spec), meanwhile=meanwhile)
     outcome = outcome if fresh else last
     if not fresh and outcome is not None:
         st.html(_PALE)

@@ -64,13 +64,12 @@ def control(
     value = st.session_state[key]
     label = f"{knob.label} ({knob.unit})" if knob.unit else knob.label
     common = {"key": key, "help": knob.help or None, "on_change": on_change} | more
-    across = common.pop("horizontal", True)
     form = Slide(tuple(sorted({*marks, value}))) if marks else knob.form(value or 0)
     match form:
         case Tick():
             st.toggle(label, **common)
         case Pick(options) if len(options) <= few and not form.typed:
-            st.radio(label, options, format_func=knob.in_words, horizontal=across, **common)
+            st.radio(label, options, format_func=knob.in_words, **(dict[str, Any](horizontal=True) | common))
         case Pick(options):
             st.selectbox(label, options, format_func=knob.in_words, accept_new_options=form.typed, **common)
         case Slide(marked):
@@ -214,14 +213,9 @@ class Field(Generic[T]):
         """The text that stands for a value in the address, which `read` reads back; "" for the default."""
         return "" if value is None or value == self.default else self.knob.text(value)
 
-    @property
-    def empty(self) -> bool:
-        """True where there is nothing to choose."""
-        return isinstance(self.knob, Choice) and not self.knob.options
-
     def value(self) -> T:
         """The value in force; a bad one is reported once and dropped, and where there is nothing to choose it waits."""
-        if self.empty:
+        if isinstance(self.knob, Choice) and not self.knob.options:
             return self.default
         try:
             return self.read(str(st.session_state.get(self.key) or ""))
@@ -318,10 +312,6 @@ class Group:
 
     def __getitem__(self, key: str) -> Field[Any]:
         return self._fields[key]
-
-    def __contains__(self, key: str) -> bool:
-        """True where the run has this field."""
-        return key in self._fields
 
 
 def choice(key: str, label: str, options: Mapping[str, str], default: str, help: str = "", few: int = 4) -> Field[str]:

@@ -21,8 +21,7 @@ from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, group_look
 from dpviz.mechanisms.knobs import Choice, Number
 from dpviz.models import get_model
-from dpviz.reporting import words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import shell_call, words
 from dpviz.reporting.pictures import method_look
 
 _RANGE = 20.0  # of a threshold on decision values
@@ -212,9 +211,11 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             means = view.a.curves(measure).set_index("group")["mean"]
             overlay = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
+        if view.refused:
+            summary += f" {view.refused} of {len(EPSILONS)} budgets cannot be met by this method."
         fig = pictures.groups(lines, theme, here=spec.epsilon, overlay=overlay, shares=shares, narrow=charts.is_narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
-        charts.chart(fig, "groups", summary + _refused(view), lambda: curves, of=spec)
+        charts.chart(fig, "groups", summary, lambda: curves, of=spec)
     with right:
         if gaps.empty:
             panels.empty(f"No gap: fewer than two groups have {SMALL} test rows and a value. Choose another column or cut.")
@@ -234,10 +235,6 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
         )
         st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
         charts.chart(fig, "gap", summary, lambda: gaps, of=spec)
-
-
-def _refused(view: Seen) -> str:
-    return f" {view.refused} of {len(EPSILONS)} budgets cannot be met by this method." if view.refused else ""
 
 
 def table(view: Seen, measure: str) -> None:

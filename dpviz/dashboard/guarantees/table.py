@@ -24,8 +24,7 @@ from dpviz.mechanisms import list_mechanisms
 from dpviz.mechanisms.attack import Attacker
 from dpviz.papers.deployments import DEPLOYMENTS, REGISTRY
 from dpviz.privacy.budget import Neighbouring
-from dpviz.reporting import words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import shell_call, words
 
 #: attacker as the shell takes it -> in words, after "an attacker who"
 ATTACKERS = {

@@ -64,7 +64,7 @@ class Job(Generic[T]):
         of: what the result is of, for those who draw it when something else was asked for since.
         watchers: sessions that want it; it is cancelled when none is left.
         declined: sessions that cancelled it. Where others want it, it goes on for them.
-        results: what was yielded; only the last one where `keep_all` is false.
+        results: what was yielded last; none before.
         problem: (cause, fix) where it failed.
     """
 
@@ -76,12 +76,11 @@ class Job(Generic[T]):
         doing: str = "",
         dataset: str = "",
         short: bool = False,
-        keep_all: bool = False,
         kept: bool = True,
         of: Any = None,
     ) -> None:
         self.key, self.doing, self.dataset, self.short, self.kept, self.of = key, doing, dataset, short, kept, of
-        self._stream, self._keep_all = stream, keep_all
+        self._stream = stream
         self.results: list[T] = []
         self.problem: tuple[str, str] | None = None
         self.watchers: set[str] = set()
@@ -101,11 +100,11 @@ class Job(Generic[T]):
         """
         stream = self._stream
         assert stream is not None
-        for number, result in enumerate(stream(monitor)):
+        for result in stream(monitor):
             with self._lock:  # its data may go between the two
                 if stop.is_set():
                     raise Stopped
-                self.results = [*self.results, result] if self._keep_all and number else [result]
+                self.results = [result]
 
     def run(self, stop: threading.Event) -> None:
         """Works in a pool's thread until the work ends or `stop` is set."""

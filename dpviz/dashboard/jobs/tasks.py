@@ -19,7 +19,7 @@ T = TypeVar("T")
 Work = Callable[[Monitor], Any]
 
 POLL = 0.4  # seconds between two looks at a result under way
-PATIENCE = 0.6  # a result that is there by then needs no progress bar
+PATIENCE = 0.6  # seconds that a page waits for a result: one that is there by then needs no progress bar
 
 
 def find(key: str) -> Job[Any] | None:
@@ -183,14 +183,11 @@ def chart(
     return None
 
 
-def result_of(
-    section: str, job: Job[Any], *, ask: str = "", meanwhile: str = "", patience: float | None = None
-) -> tuple[Any, bool]:
+def result_of(section: str, job: Job[Any], *, ask: str = "", meanwhile: str = "") -> tuple[Any, bool]:
     """The result of a job that yields one, as of `observe`.
 
     Args:
         meanwhile: what the page shows until it is there, in words; the progress then stands in the corner.
-        patience: seconds that the page waits for it, `PATIENCE` by default.
     """
     done, asked, last = f"observed.{section}", f"asked.{section}", last_result(section)
     shown: Job[Any] | None = st.session_state.get(done)
@@ -205,7 +202,7 @@ def result_of(
     job = watching.watch(job, f"watched.{section}")
     st.session_state[asked] = hash(job.key)
     if not watching.is_over(job):
-        watching.wait(job, PATIENCE if patience is None else patience)
+        watching.wait(job, PATIENCE)
     state = watching.state(job)  # once: the job may end between two looks
     if state is State.DONE:
         st.session_state[done] = job

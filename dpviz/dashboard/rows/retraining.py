@@ -15,8 +15,7 @@ from dpviz.figures.style import Theme
 from dpviz.influence import DENSE_APPROXIMATION, Influence, Retrained, error_bound
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import derivatives_of, get_model
-from dpviz.reporting import words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import shell_call, words
 
 KINDS = {"influence": "influence function", "newton": "one Newton step"}
 

@@ -21,8 +21,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import BoundsSensitivity, HasTrace, Mechanism, ReleasesGaussians, list_mechanisms, protection
 from dpviz.mechanisms.knobs import Switch
 from dpviz.models import Setting, get_model
-from dpviz.reporting import pictures, words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import pictures, shell_call, words
 
 LONGEST = 7  # words of a query that the first sentence names
 FITTING = 5.0  # bars of so many times the bound in use fit into the picture; longer ones are cut, so that this one is seen

@@ -26,8 +26,7 @@ from dpviz.figures.style import Theme
 from dpviz.mechanisms import DeclaresEvent, list_mechanisms
 from dpviz.privacy.accounting.division import composed_budget, random_search
 from dpviz.releasing.tuning import compare_search
-from dpviz.reporting import pictures, words
-from dpviz.reporting.calls import shell_call
+from dpviz.reporting import pictures, shell_call, words
 
 _JOB, _GRID, _APPLIED = "dpviz.tuning", "dpviz.tuning.grid", "dpviz.tuning.applied"
 

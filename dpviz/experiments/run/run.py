@@ -22,9 +22,8 @@ from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparatio
 from dpviz.experiments.run.settings import AS_DECLARED
 from dpviz.experiments.run.setup import Baseline, Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, OutputNoise, Training, protection
+from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, NoiseRecord, OutputNoise, Training, protection
 from dpviz.mechanisms.attack import Attacker, epsilon_for
-from dpviz.mechanisms.base import NoiseRecord
 from dpviz.models import MODELS, Setting, get_model
 from dpviz.preparing.base import Facts
 from dpviz.privacy.budget import Budget, row_budget

@@ -17,8 +17,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import NoiselessRun
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, protection
-from dpviz.mechanisms.base import Training
+from dpviz.mechanisms import Calibration, Fit, Training, protection
 
 
 @dataclass(frozen=True, eq=False)

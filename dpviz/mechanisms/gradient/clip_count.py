@@ -10,8 +10,7 @@ from dpviz.common.random import Index
 from dpviz.mechanisms import rules
 from dpviz.mechanisms.base import Floats, Mechanism, Streams
 from dpviz.mechanisms.calibration import CLIPPED_OR_BOUNDED, PUBLIC_N, SINGLE_PRECISION
-from dpviz.models import Setting
-from dpviz.models.base import Rule
+from dpviz.models import Rule, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.budget import Budget
 

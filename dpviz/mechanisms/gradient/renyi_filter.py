@@ -18,8 +18,7 @@ from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, Individual
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
-from dpviz.models import Setting
-from dpviz.models.base import Rule
+from dpviz.models import Rule, Setting
 from dpviz.models.problem import Problem
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu

@@ -12,8 +12,7 @@ from dpviz.common.digits import three
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import rows_of
 from dpviz.datasets.base import train_size
-from dpviz.mechanisms import get_mechanism
-from dpviz.mechanisms.knobs import Knob
+from dpviz.mechanisms import Knob, get_mechanism
 from dpviz.models import get_model
 from dpviz.papers import sets
 from dpviz.papers.figures import chen, kang
