@@ -20,7 +20,10 @@ def chosen_metrics(names: Sequence[str]) -> list[Metric]:
     Raises:
         InvalidInput: for an unknown one.
     """
-    from dpviz.experiments.run.metrics import METRICS, get_metric
+    from dpviz.common.validate import InvalidInput
+    from dpviz.experiments.run.metrics import all_metrics, get_metric
 
-    every = METRICS if "all" in names else ()
-    return list(dict.fromkeys(get_metric(name, "--metric") for name in (*every, *names) if name != "all"))
+    try:
+        return list(dict.fromkeys(map(get_metric, all_metrics([n for n in names if n != "all"]) if "all" in names else names)))
+    except InvalidInput as problem:
+        raise InvalidInput("--metric", problem.cause, problem.fix) from None
