@@ -1,31 +1,32 @@
 """Small mistakes planted one at a time in any room, and the share that the quick tests notice.
 
-    python -m benchmarks.planted --draw 100                        drawn from the functions of all rooms
-    python -m benchmarks.planted --draw 40 --seed 1 releasing      of one room or file
+    python -m benchmarks.planted [--draw 100] [--seed 0] [ROOM or FILE ...]
 
-Each function is as likely as any other, then each of its mistakes. A mistake is noticed where a test fails; the tests of its own
-file are tried first, then those that import it, then those of its room. The share stands with its 95 % interval (Clopper and
-Pearson 1934). As a pytest plugin (`-p benchmarks.planted`) this file loads the module that DPVIZ_PLANTED names from other source:
-`DPVIZ_PLANTED=dpviz/a.py=/tmp/changed.py`.
+A mistake is noticed where a test fails that runs its line: a run of the quick tests with `pytest-cov` tells which do, and again
+after a change of code. The share has a 95 % interval.
 """
 
 import argparse
 import ast
-import importlib.machinery
-import importlib.util
+import multiprocessing
 import os
 import random
+import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from importlib import machinery, util
 from pathlib import Path
-from types import CodeType
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import platformdirs
+from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
-TIME = 300.0  # seconds for the tests of one mistake
+TIME = 60  # seconds for the tests of one mistake
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["numba", "pandas", "plotly.graph_objects", "sklearn.linear_model", "streamlit.testing.v1"])
 
 _PAIRS = (
     *((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
@@ -39,21 +40,13 @@ Change = tuple[int, str, Callable[[], object]]
 
 def changes(function: ast.FunctionDef) -> Iterator[Change]:
     """(line, what is wrong, how it is made) of each mistake in a function; texts for people, errors and annotations stay."""
-    for kept in [*function.decorator_list, *filter(None, [function.returns])]:
-        _forbid(kept)
+    texts = [node for node in ast.walk(function) if isinstance(node, ast.Raise | ast.JoinedStr | ast.FormattedValue)]
+    annotations = [getattr(node, "annotation", None) for node in ast.walk(function)]
+    roots = [*function.decorator_list, function.returns, *texts, *annotations]
+    kept = {node for root in roots if root is not None for node in ast.walk(root)}
     for node in ast.walk(function):
-        if isinstance(node, ast.Raise | ast.JoinedStr | ast.FormattedValue):
-            _forbid(node)
-        elif isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None:
-            _forbid(node.annotation)
-    for node in ast.walk(function):
-        if not hasattr(node, "forbidden"):
+        if node not in kept:
             yield from _changes_of(node)
-
-
-def _forbid(root: ast.AST) -> None:
-    for node in ast.walk(root):
-        node.forbidden = True  # type: ignore[attr-defined]
 
 
 def _set(node: ast.AST, name: str, value: object) -> Callable[[], object]:
@@ -86,19 +79,18 @@ def _changes_of(node: ast.AST) -> Iterator[Change]:
         yield line, "a call left out", _set(node, "value", ast.Constant(None))
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """One mistake: file relative to the project, function, line, what is wrong, and the module's source with it."""
+class Mistake(NamedTuple):
+    """One mistake: file relative to the project, lines of the function's body, line, what is wrong, and source with it."""
 
     path: str
-    function: str
+    body: range
     line: int
     what: str
     source: str
 
 
 def draw(paths: list[Path], count: int, seed: int) -> list[Mistake]:
-    """So many mistakes, each in a function of its own where there are enough, with a fixed seed."""
+    """So many mistakes with a fixed seed: each in a function of its own, all as likely, then any of the function's."""
     chance = random.Random(seed)
     functions = [
         (path, k)
@@ -106,47 +98,63 @@ def draw(paths: list[Path], count: int, seed: int) -> list[Mistake]:
         for k, node in enumerate(ast.walk(ast.parse(path.read_text("utf-8"))))
         if isinstance(node, ast.FunctionDef) and next(changes(node), None) is not None
     ]
-    drawn = []
+    drawn: list[Mistake] = []
     for path, k in chance.sample(functions, min(count, len(functions))):
         tree = ast.parse(path.read_text("utf-8"))
         function = list(ast.walk(tree))[k]
         assert isinstance(function, ast.FunctionDef)
-        line, what, make = chance.choice(list(changes(function)))
+        body = range(function.body[0].lineno, (function.end_lineno or 0) + 1)
+        line, what, make = chance.choice([*changes(function)])
         make()
-        drawn.append(Mistake(path.relative_to(ROOT).as_posix(), function.name, line, what, ast.unparse(tree)))
+        drawn.append(Mistake(path.relative_to(ROOT).as_posix(), body, line, f"{function.name}: {what}", ast.unparse(tree)))
     return drawn
 
 
-def nearest_tests(path: str) -> list[list[str]]:
-    """Quick tests, nearest first: those of a file's name, those that import it, those of its room and of the whole."""
-    place = Path(path)
-    room, dotted = place.parts[1], ".".join(place.with_suffix("").parts)
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
-    parent, _, stem = dotted.rpartition(".")
-    named = [file for file in files if file.stem == f"test_{stem}"]
-    users = [file for file in files if dotted in (text := file.read_text("utf-8")) or f"from {parent} import {stem}\n" in text]
-    rooms = {"dashboard": ["pages", "dashboard"], "common": ["common", "models"]}.get(room, [room])
-    near = [str(file) for file in dict.fromkeys([*named, *users])]
-    return [near, [f"tests/{name}" for name in rooms if (ROOT / "tests" / name).is_dir()], ["tests/test_contract.py"]]
+def record() -> tuple[Any, dict[str, float]]:
+    """(tests that run each line, seconds of each quick test that passes), run where the cache is older than the code."""
+    from coverage import CoverageData  # with pytest-cov, which other tests do without
+
+    times = (lines := platformdirs.user_cache_path("dpviz") / "planted.lines").with_suffix(".xml")
+    code = [path for folder in ("dpviz", "tests") for path in (ROOT / folder).rglob("*.py")]
+    if not times.exists() or times.stat().st_mtime < max(path.stat().st_mtime for path in code):
+        command = [sys.executable, "-m", "pytest", "--cov=dpviz", "--cov-context=test", "--cov-report=", f"--junitxml={times}"]
+        subprocess.run(command, cwd=ROOT, env=os.environ | {"COVERAGE_FILE": str(lines)})
+    data = CoverageData(str(lines))
+    data.read()
+    passed = [case.attrib for case in ElementTree.parse(times).iter("testcase") if not len(case)]
+    return data, {f"{case['classname'].replace('.', '/')}.py::{case['name']}": float(case["time"]) for case in passed}
 
 
-def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release") -> int | None:
-    """The exit code of pytest on a module with other source; None where it takes too long."""
-    with tempfile.TemporaryDirectory() as folder:
-        (changed := Path(folder) / "changed.py").write_text(source, "utf-8")
-        environment = os.environ | {"DPVIZ_PLANTED": f"{path}={changed}", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "benchmarks.planted", "-m", marks, *tests]
-        try:
-            return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=TIME).returncode
-        except subprocess.TimeoutExpired:
-            return None
+def tests_of(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
+    """Quick tests that run a mistake, fastest first; where none is known to run its function, those that name its module."""
+    ran = lines.contexts_by_lineno(str(ROOT / mistake.path))
+
+    def tests_at(some: Iterable[int]) -> set[str]:
+        return {test.split("|")[0] for line in some for test in ran.get(line, ())} & seconds.keys()
+
+    found = tests_at([mistake.line] if mistake.line in mistake.body else mistake.body)  # the default of an argument is outside
+    if not tests_at(mistake.body):  # compiled loops, other processes
+        names = Path(mistake.path).with_suffix("").parts[-2:]
+        texts = {file: file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
+        found = {test for test in seconds if all(name in texts[ROOT / test.split("::")[0]] for name in names)}
+    return sorted(found, key=lambda test: seconds[test])
 
 
-def try_one(mistake: Mistake) -> bool:
-    """Whether a quick test notices it (or hangs); says so."""
-    noticed = any(outcome(mistake.path, mistake.source, tests) not in (0, 5) for tests in nearest_tests(mistake.path) if tests)
-    print("noticed " if noticed else "SURVIVED", f"{mistake.path}:{mistake.line} {mistake.function}: {mistake.what}", flush=True)
-    return noticed
+def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release") -> int:
+    """The exit code of pytest on a module with other source, in a fork with some imports; negative where that takes too long."""
+    process = _FORKS.Process(target=_pytest, args=(path, source, tests, marks))
+    process.start()
+    process.join()
+    return process.exitcode or 0
+
+
+def _pytest(path: str, source: str, tests: list[str], marks: str) -> None:
+    import pytest
+
+    signal.alarm(TIME)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    options = ["-x", "-n", "0", "-m", marks, *{test.split("::")[0] for test in tests}]
+    os._exit(pytest.main(options, plugins=[_Planted(path, source, tests)]))
 
 
 def main() -> None:
@@ -155,45 +163,38 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=100, metavar="N", help="mistakes that are tried (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     options = parser.parse_args()
-    roots = [ROOT / "dpviz" / name for name in options.rooms] or [ROOT / "dpviz"]
-    paths = sorted(path for root in roots for path in ([root] if root.is_file() else root.rglob("*.py")))
-    drawn = draw(paths, options.draw, options.seed)
-    with ThreadPoolExecutor(2) as pool:
-        noticed = sum(pool.map(try_one, drawn))
-    from scipy.stats import binomtest  # here, so that the plugin imports nothing
-
-    share = binomtest(noticed, len(drawn)).proportion_ci()
+    roots = [ROOT / "dpviz" / name for name in options.rooms or [""]]
+    paths = sorted(path for root in roots for path in [*root.rglob("*.py")] or [root])
+    drawn, known, noticed = draw(paths, options.draw, options.seed), record(), 0
+    for mistake in drawn:
+        tests = tests_of(mistake, *known)
+        code = outcome(mistake.path, mistake.source, tests) if tests else 0
+        noticed += code > 0
+        word = "noticed" if code > 0 else "SURVIVED" if code == 0 else "TOO SLOW"
+        print(f"{word} {mistake.path}:{mistake.line} {mistake.what} ({len(tests)} tests)", flush=True)
+    share = binomtest(noticed, len(drawn)).proportion_ci()  # Clopper and Pearson 1934
     print(f"{noticed} of {len(drawn)} noticed: {noticed / len(drawn):.0%} ({share.low:.0%} to {share.high:.0%})")
 
 
-class _Planted(importlib.machinery.SourceFileLoader):
-    """Loads a module from other source, so that constants, decorated functions and compiled loops can be wrong too."""
+class _Planted(machinery.SourceFileLoader):
+    """A pytest plugin that loads one module from other source, so that constants and compiled loops can be wrong too."""
 
-    changed = ""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return compile(Path(self.changed).read_text("utf-8"), self.path, "exec", dont_inherit=True)
-
-
-class _Finder:
-    """Finds the one module that has a mistake."""
-
-    def __init__(self, path: str, changed: str) -> None:
-        self.path, self.changed, self.name = path, changed, ".".join(Path(path).with_suffix("").parts)
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != self.name:
-            return None
-        loader = _Planted(name, str(ROOT / self.path))
-        loader.changed = self.changed
-        return importlib.util.spec_from_file_location(name, ROOT / self.path, loader=loader)
-
-
-def pytest_load_initial_conftests() -> None:
-    """Called by pytest before anything of dpviz is imported."""
-    if planted := os.environ.get("DPVIZ_PLANTED"):
+    def __init__(self, path: str, source: str, tests: list[str]) -> None:
         assert not any(name.split(".")[0] == "dpviz" for name in sys.modules), "too late"
-        sys.meta_path.insert(0, _Finder(*planted.split("=", 1)))  # type: ignore[arg-type]
+        super().__init__(".".join(Path(path).with_suffix("").parts), str(ROOT / path))
+        self.source, self.places = source, {test: place for place, test in enumerate(tests)}
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> machinery.ModuleSpec | None:
+        return util.spec_from_loader(name, self) if name == self.name else None
+
+    def get_code(self, fullname: str) -> Any:
+        return compile(self.source, self.path, "exec", dont_inherit=True)
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """Keeps only the tests, in their order; a name without brackets stands for all cases."""
+        names = {item: name for item in session.items for name in (item.nodeid, item.nodeid.split("[")[0]) if name in self.places}
+        session.items[:] = sorted(names, key=lambda item: self.places[names[item]])
 
 
 if __name__ == "__main__":

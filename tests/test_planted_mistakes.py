@@ -2,10 +2,11 @@
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.planted import ROOT, draw, nearest_tests, outcome
+from benchmarks.planted import ROOT, draw, outcome, tests_of
 
 _TABLE: dict[str, list[dict[str, str]]] = tomllib.loads((Path(__file__).parent / "planting.toml").read_text("utf-8"))
 #: (file below dpviz, without its suffix; name, old and new source text, the test that must fail)
@@ -40,7 +41,7 @@ def test_the_mistake_is_seen(module: str, row: dict[str, str]) -> None:
     assert code == pytest.ExitCode.TESTS_FAILED
 
 
-def test_drawn_mistakes_change_the_module_and_have_tests() -> None:
+def test_drawn_mistakes_change_the_module_and_are_tried_on_the_tests_that_run_them() -> None:
     path = ROOT / "dpviz" / "privacy" / "accounting" / "gaussian.py"
     drawn = draw([path], 5, 0)
     assert len(drawn) >= 4
@@ -48,6 +49,6 @@ def test_drawn_mistakes_change_the_module_and_have_tests() -> None:
     for mistake in drawn:
         compile(mistake.source, mistake.path, "exec")
         assert mistake.source.count("def ") == path.read_text("utf-8").count("def ")
-    near, room, _ = nearest_tests(drawn[0].path)
-    assert any("test_gaussian" in name for name in near)
-    assert room == ["tests/privacy"]
+    ran = SimpleNamespace(contexts_by_lineno=lambda _: {5: [""], 9: ["slow|run", "fast|run", "fast|setup", "long|run"]})
+    for line, expected in ((9, ["fast", "slow"]), (10, []), (5, ["fast", "slow"])):  # 5: the default of an argument
+        assert tests_of(drawn[0]._replace(body=range(8, 20), line=line), ran, {"slow": 2.0, "fast": 1.0}) == expected

@@ -12,6 +12,7 @@ import dpviz
 from dpviz.auditing import EXCEEDED, NO_CLAIM, NO_VIOLATION, audit_one_run, axis_canaries, row_canaries
 from dpviz.auditing.one_run import judge_one_run, plan
 from dpviz.common.random import spawn
+from dpviz.dashboard.audit.one_training import sentence
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training
 from dpviz.mechanisms.gradient.dp_gd import DPGD
 from dpviz.mechanisms.output.output_gaussian import OutputGaussian
@@ -107,6 +108,7 @@ def test_mechanisms_are_audited_as_they_are(name: str, params: dict[str, object]
     assert canaries.neighbouring == params.get("relation", "replace-one")
     result = dpviz.audit_one_run(mechanism, canaries, BUDGET, seed=3)
     assert result.verdict == verdict
+    assert sentence(result).endswith("claims no privacy." if verdict == NO_CLAIM else f"{verdict}.")
     assert result.correct == round(result.guessed_right * result.guesses) <= result.guesses <= 200
     again = audit_one_run(mechanism, canaries, BUDGET, seed=3)
     assert again.table.equals(result.table)

@@ -108,6 +108,11 @@ REFUSED: dict[str, tuple[bytes, str, str]] = {
         "file",
         "line 2 has 4 values where line 1 has 3",
     ),
+    "a row after Excel's line has more": (
+        text("age;job;y", "{age};{job};{y}", before="sep=;\n", after="\n30;cook;yes;no"),
+        "file",
+        f"line {ROWS + 3} has 4 values where line 2 has 3",
+    ),
     "the label stands first": (text("y,job,age", "{y},{job},{age}"), "target", "the last column, 'age', takes.*Name the column"),
     "LIBSVM": (text("", "1 1:{age} 2:{pay}"), "file", "LIBSVM.*load_svmlight_file"),
     "sparse Weka": (b"@relation a\n@attribute b numeric\n@attribute c numeric\n@data\n{0 1}\n", "file", "line 5 lists only"),

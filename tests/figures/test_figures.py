@@ -284,6 +284,12 @@ def test_map_of_equal_or_vanishing_influences(influence: np.ndarray, theme: Them
     assert np.isfinite(np.asarray(fig.data[0].marker.color)).all()
 
 
+def test_dots_that_would_cover_each_other_are_stacked_in_their_order() -> None:
+    x, height = style.stack([0.2, 5.0, 0.1, -0.1, 5.3], width=1.0)
+    assert (list(x), list(height)) == ([0.2, 5.0, 0.1, -0.1, 5.3], [2, 0, 1, 0, 1])
+    assert style.stack(np.zeros(25), width=1.0)[1].max() == 12, "a high stack is pressed together"
+
+
 def test_principal_plane_keeps_the_largest_variance() -> None:
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((200, 5)) * [5.0, 3.0, 0.1, 0.1, 0.1]

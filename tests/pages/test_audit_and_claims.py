@@ -19,11 +19,12 @@ import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.dashboard.audit import attack, ordinary_rows
+from dpviz.dashboard.claims import views
 from dpviz.dashboard.jobs import pool
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import THEMES
 from dpviz.papers import saved
-from dpviz.papers.claims import claims_of, list_claims
+from dpviz.papers.claims import Outcome, claims_of, list_claims
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +145,23 @@ def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
     assert "1 tested again in this session" in text(page)
     again = opened("Claims", mechanism="dbdp", about="mechanism")
     assert "1 tested again in this session" in text(again)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ([Outcome.HOLDS], "Of this one claim, 1 holds."),
+        ([Outcome.FAILS] * 2, "Of 2 claims, 2 fail."),
+        ([Outcome.FAILS, None, *[Outcome.HOLDS] * 2], "Of 4 claims, 2 hold and 1 fails."),
+        (
+            [*[Outcome.BETTER] * 2, Outcome.CANNOT_TELL, Outcome.HOLDS],
+            "Of 4 claims, 1 holds, 2 are surpassed and 1 is undecided.",
+        ),
+        ([None, None], "Of 2 claims, none was tested yet: test them below."),
+    ],
+)
+def test_outcomes_are_counted_in_words(outcomes: list[Outcome | None], said: str) -> None:
+    assert views.sentence(outcomes) == said
 
 
 def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ Sentences, calls and downloads: pure functions of the dashboard.
 """
 
 import ast
+import codecs
 import dataclasses
 import io
 import json
@@ -346,6 +347,7 @@ def test_downloads_hold_no_formulas() -> None:
     hostile = list(FORMULAS)
     table = pd.DataFrame({"=name": hostile, "n": [-1.5] * len(hostile), "c": pd.Categorical(hostile)})
     saved = csv(table)
+    assert saved.startswith(codecs.BOM_UTF8), "a spreadsheet takes it for UTF-8"
     back = pd.read_csv(io.BytesIO(saved), dtype=str, keep_default_na=False)
     assert list(back.columns) == ["'=name", "n", "c"]
     for column in ("'=name", "c"):

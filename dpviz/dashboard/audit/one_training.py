@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.auditing import NO_CLAIM, Canaries, OneRunResult, one_run_of
+from dpviz.auditing import Canaries, OneRunResult, one_run_of
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks
@@ -65,7 +65,7 @@ def sentence(result: OneRunResult) -> str:
         f"{result.correct:,} ({words.percent(result.guessed_right)}): ε is at least {words.three(result.epsilon_lower)}"
     )
     claim = result.calibration.claimed_budget or result.calibration.proved_budget
-    if result.verdict == NO_CLAIM or claim is None:
+    if claim is None:
         return f"{message}; this method claims no privacy."
     return f"{message}; the claim is {words.budget(claim)}: {result.verdict}."
 

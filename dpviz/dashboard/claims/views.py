@@ -157,13 +157,16 @@ _COUNTED = {
 }
 
 
+def sentence(outcomes: Sequence[Outcome | None]) -> str:
+    """The number of claims of each outcome; None is that of a claim that was not tested."""
+    parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))] or ["none was tested yet: test them below"]
+    message = " and ".join([*filter(None, [", ".join(parts[:-1])]), parts[-1]])
+    return f"Of {len(outcomes)} claims, {message}." if len(outcomes) > 1 else f"Of this one claim, {message}."
+
+
 def headline(shown: Sequence[Shown]) -> None:
     """The number of claims that hold, and the date of the test."""
-    outcomes = [s.finding.verdict.outcome for s in shown if s.finding is not None]
-    parts = [f"{n} {_COUNTED[o][n > 1]}" for o in Outcome if (n := outcomes.count(o))]
-    message = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
-    claims = f"Of {len(shown)} claims" if len(shown) > 1 else "Of this one claim"
-    panels.headline(f"{claims}, {message}." if outcomes else f"{claims}, none was tested yet: test them below.", of=None)
+    panels.headline(sentence([s.finding and s.finding.verdict.outcome for s in shown]), of=None)
     panels.note(origin(shown))
 
 
