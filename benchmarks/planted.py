@@ -2,8 +2,7 @@
 
     python -m benchmarks.planted [--draw 100] [--seed 0] [ROOM or FILE ...]
 
-A mistake is noticed where a test fails that runs its line: a run of the quick tests with `pytest-cov` tells which do, and again
-after a change of code. The share has a 95 % interval.
+A mistake is noticed where a test fails that runs its line, as one run with `pytest-cov` tells. The share has a 95 % interval.
 """
 
 import argparse
