@@ -124,7 +124,7 @@ def record() -> tuple[Any, dict[str, float]]:
     return data, {f"{case['classname'].replace('.', '/')}.py::{case['name']}": float(case["time"]) for case in passed}
 
 
-def tests_of(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
+def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
     """Quick tests that run a mistake, fastest first; where none is known to run its function, those that name its module."""
     ran = lines.contexts_by_lineno(str(ROOT / mistake.path))
 
@@ -166,7 +166,7 @@ def main() -> None:
     paths = sorted(path for root in roots for path in [*root.rglob("*.py")] or [root])
     drawn, known, noticed = draw(paths, options.draw, options.seed), record(), 0
     for mistake in drawn:
-        tests = tests_of(mistake, *known)
+        tests = quick_tests(mistake, *known)
         code = outcome(mistake.path, mistake.source, tests) if tests else 0
         noticed += code > 0
         word = "noticed" if code > 0 else "SURVIVED" if code == 0 else "TOO SLOW"

@@ -2,12 +2,16 @@
 
 import functools
 import gc
+import itertools
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
 from streamlit.components.v2 import manifest_scanner
@@ -22,6 +26,24 @@ from dpviz.figures import style
 
 TESTS = Path(__file__).parent
 style.CHECKED = True  # on every figure of every test
+build = style.build
+
+
+def build_with_marks_inside(parts: dict[str, Any]) -> Any:
+    """A figure, in every test: each of its marks lies inside the axes, so that none is cut off."""
+    for trace, letter in itertools.product(parts["data"], "xy"):
+        axis = parts["layout"].get(letter + "axis" + trace.get(letter + "axis", letter)[1:], {})
+        if "markers" in trace.get("mode", "") and axis.get("range") is not None:
+            ends = np.sort(axis["range"])
+            low, high = (10.0 ** np.clip(ends, -300, 300) if axis.get("type") == "log" else ends) + 1e-9 * np.array(
+                [-1, 1]
+            ) * np.abs(ends).max()
+            places = pd.to_numeric(pd.Series(trace[letter]), errors="coerce")
+            assert not ((places < low) | (places > high)).any(), f"{trace.get('name')}: {places} beyond {axis['range']}"
+    return build(parts)
+
+
+style.build = build_with_marks_inside
 
 # nothing fails because a machine is slow, and every run tries the same examples
 settings.register_profile("dpviz", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

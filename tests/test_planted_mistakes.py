@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.planted import ROOT, draw, outcome, tests_of
+from benchmarks.planted import ROOT, draw, outcome, quick_tests
 
 _TABLE: dict[str, list[dict[str, str]]] = tomllib.loads((Path(__file__).parent / "planting.toml").read_text("utf-8"))
 #: (file below dpviz, without its suffix; name, old and new source text, the test that must fail)
@@ -45,10 +45,10 @@ def test_drawn_mistakes_change_the_module_and_are_tried_on_the_tests_that_run_th
     path = ROOT / "dpviz" / "privacy" / "accounting" / "gaussian.py"
     drawn = draw([path], 5, 0)
     assert len(drawn) >= 4
-    assert len({mistake.function for mistake in drawn}) == len(drawn)
+    assert len({mistake.body for mistake in drawn}) == len(drawn)
     for mistake in drawn:
         compile(mistake.source, mistake.path, "exec")
         assert mistake.source.count("def ") == path.read_text("utf-8").count("def ")
     ran = SimpleNamespace(contexts_by_lineno=lambda _: {5: [""], 9: ["slow|run", "fast|run", "fast|setup", "long|run"]})
     for line, expected in ((9, ["fast", "slow"]), (10, []), (5, ["fast", "slow"])):  # 5: the default of an argument
-        assert tests_of(drawn[0]._replace(body=range(8, 20), line=line), ran, {"slow": 2.0, "fast": 1.0}) == expected
+        assert quick_tests(drawn[0]._replace(body=range(8, 20), line=line), ran, {"slow": 2.0, "fast": 1.0}) == expected

@@ -18,7 +18,7 @@ from support_pages import PAGES, addressed, opened, settled, text, with_open_fol
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
-from dpviz.dashboard.audit import attack, ordinary_rows
+from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import views
 from dpviz.dashboard.jobs import pool
 from dpviz.figures import membership as pictures
@@ -244,12 +244,6 @@ def test_influence_and_other_epsilons_are_compared_on_request() -> None:
 def test_a_method_that_releases_a_label_is_refused_in_words() -> None:
     page = settled(opened("Audit", dataset="iris", mechanism="majority", attacked="ordinary", shadows="64"))
     assert any("releases one label" in error.value for error in page.error)
-
-
-def test_one_row_stays_the_default() -> None:
-    page = settled(opened("Audit", mechanism="output-gaussian", runs="200"))
-    assert "Which row is attacked" in [box.label for box in page.selectbox]
-    assert ordinary_rows.fields_of(dpviz.RunSpec("iris"))[0].default == ""
 
 
 def test_curves_are_drawn_on_logarithmic_axes_and_stay_inside() -> None:

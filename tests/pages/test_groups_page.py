@@ -49,14 +49,6 @@ def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
     assert_words(text(page), "mean score is −", "Largest minus smallest mean score")
 
 
-def test_who_pays_is_shown_when_it_is_asked_for() -> None:
-    page = opened(PAGE, group="kind", epsilon="0.3", why="true", mechanism="dp-gd", **{"dp-gd.clip_norm": "0.3"})
-    assert_words(text(page), "Does privacy cost the smallest group more here?", "“outlier” loses")
-    table = next(t.value for t in page.table if "Predictions changed" in t.value.columns)
-    assert set(table.index) == {"group", "outlier"}
-    assert all(0 < float(v.removesuffix("\u00a0%").removesuffix(" %")) <= 100 for v in table["Gradients clipped"])
-
-
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -69,19 +61,6 @@ def test_who_pays_is_shown_when_it_is_asked_for() -> None:
 def test_what_cannot_be_shown_is_said(query: dict[str, str], words: str) -> None:
     page = opened(PAGE, **query)
     assert words in " ".join(said.value for said in (*page.info, *page.error, *page.warning))
-
-
-def test_every_measure_stands_beside_non_private_and_majority() -> None:
-    page = opened(PAGE, dataset="census-1000", mechanism="output-gaussian", group="region", of="recall")
-    [table] = [t.value for t in page.table if "Test rows" in t.value.columns]
-    assert list(table.columns) == ["Recall", "Non-private recall", "Majority recall", "Training rows", "Test rows"]
-    spec = dpviz.RunSpec("census-1000", mechanism="output-gaussian", seeds=2)
-    base = report(releases(spec, (1.0,)), Grouping("region")).baseline("non-private", "recall")
-    shown = [float(text.replace("\u00a0", " ").removesuffix(" %")) for text in table["Non-private recall"]]
-    assert shown == [round(100 * value, 1) for value in base]
-    assert "own.cuts" not in {one.key for one in page.text_input}, "a column of text is not cut"
-    page.selectbox(key="own.group").set_value("age").run()
-    assert "own.cuts" in {one.key for one in page.text_input}
 
 
 _FEW = ("majority", "output-gaussian", "dp-gd", "dbdp-pi", "dbdp")

@@ -147,14 +147,6 @@ def test_people_are_found_by_their_values() -> None:
     assert "age" in page.warning[0].value
 
 
-def test_pictures_for_digits_and_units_for_people() -> None:
-    page = opened(dataset="digits", mechanism="dbdp", seeds="1")
-    assert "This row in the table with noise (D_priv)" in [h.value for h in page.header]
-    page = opened(dataset="census-300", mechanism="dbdp", seeds="1")
-    table = next(t.value for t in page.table if t.value.index.name == "moved most, own units")
-    assert len(table) == 8
-
-
 def test_the_panel_on_noise_is_true_of_methods_without_a_rule() -> None:
     page = opened(mechanism="renyi-filter", seeds="2")
     assert_words(

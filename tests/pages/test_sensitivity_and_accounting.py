@@ -64,17 +64,6 @@ def test_sentences_carry_the_numbers_of_the_calibration() -> None:
     assert "What if every step had noise?" in text(opened(SENSITIVITY, mechanism="rsgd", part="training"))
 
 
-@pytest.mark.long
-def test_accounting_shows_the_noise_of_the_run() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-sgd", epsilon=2.0, seeds=2)
-    result = dpviz.run(spec)
-    cal, accuracy = result.calibration, result.accuracy
-    page = settled(opened(ACCOUNTING, mechanism="dp-sgd", epsilon="2.0"))
-    assert f"PLD {cal.noise_scale:.3g}" in text(page)
-    again = noise_comparison.metrics_by_noise(spec, spec.build(), cal, [cal.noise_scale])
-    assert (again["accuracy"][0] == accuracy).all()
-
-
 def test_accountants_are_compared_by_the_chosen_metric() -> None:
     page = settled(opened(ACCOUNTING, mechanism="output-gaussian", metric="roc-auc"))
     assert_words(text(page), "Test ROC AUC with each noise", "majority no value")

@@ -53,16 +53,6 @@ def warnings(page: AppTest) -> list[str]:
     return [w.value.replace("\\", "") for w in page.warning if not w.value.startswith("Tuning")]
 
 
-def test_the_page_answers_in_one_sentence() -> None:
-    page = support_pages.settled(done(opened(want="70")))
-    assert_words(text(page), "For 70.0 %", "needs ε ≥")
-    assert "ε for" not in " ".join(done(opened()).table[0].value), "control: without a wish"
-    assert not warnings(page)
-    table = page.table[0].value
-    assert len(table) == 2
-    assert all("proved" in word for word in table["Guarantee"])
-
-
 def test_the_page_speaks_the_chosen_metric() -> None:
     page = done(opened(metric="roc-auc", want="60"))
     assert "ROC AUC" in page.number_input(key="own.want").label
@@ -136,24 +126,6 @@ def test_bad_addresses_are_explained_and_replaced() -> None:
     assert sorted(said.split("**")[1] for said in warnings(page)) == ["Wanted,\u00a0%", "address", "epsilon grid"]
     assert not {"from", "foo", "want"} & set(address(page))
     assert "dpviz.sweep" in page.session_state
-
-
-def test_controls_and_address_agree_both_ways() -> None:
-    page = opened(**{"from": "0.1", "to": "3", "want": "70", "band": "mean", "odds": "true", "shown": "optimality_gap"})
-    assert page.selectbox(key="own.from").value == 0.1
-    assert page.selectbox(key="own.to").value == 3
-    assert page.number_input(key="own.want").value == 70
-    assert page.toggle(key="own.odds").value is True
-    page.number_input(key="own.points").set_value(4).run()
-    page.selectbox(key="own.shown").set_value("objective").run()
-    page.multiselect(key="own.methods").set_value(["dp-gd", "cms-output", "rsgd"]).run()
-    found = address(page)
-    assert (found["points"], found["shown"], set(found["methods"].split(","))) == (
-        "4",
-        "objective",
-        {"dp-gd", "cms-output", "rsgd"},
-    )
-    assert "For 70.0" in text(done(page))
 
 
 def test_no_method_and_too_much_work_are_states_with_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,65 @@
+"""Numbers that pages show, kept: in sentences, tables and pictures, in their order, however they are worded.
+
+Where other numbers are meant, `DPVIZ_KEEP=1 pytest tests/pages/test_kept_pages.py` writes them anew, and the difference is read
+before it is committed.
+"""
+
+import itertools
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support_kept import LONG, Numbers, numbers, same
+from support_pages import opened, settled
+
+_NUMBER = re.compile(r"(?<![\w#.])[-−]?\d+(?:,\d{3}\b)*\.?\d*(?:e[-+]?\d+)?")
+_LAYOUT = ("main", "column", "flex_container")
+
+#: a page and its address, by the file of its numbers
+CASES: dict[str, tuple[str, dict[str, str]]] = {
+    "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
+    "story-network": ("", {"mechanism": "dp-sgd", "model": "mlp-4", "metric": "log-loss", "pinned": "epsilon=0.2&seeds=2"}),
+    "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.5", "seeds": "3"}),
+    "one-model-claimed": ("One_model", {"mechanism": "dbdp", "metric": "roc-auc", "pinned": "mechanism=dp-gd&seeds=2"}),
+    "trade-off": ("Trade-off", {"methods": "dp-gd,output-gaussian", "points": "2", "epsilon": "0.5", "want": "70"}),
+    "groups": (
+        "Groups",
+        {"dataset": "census-500", "mechanism": "dp-gd", "group": "region", "of": "recall", "why": "true", "epsilon": "0.5"},
+    ),
+    "person": ("Person", {"dataset": "census-300", "mechanism": "dbdp", "epsilon": "2"}),
+    "person-digits": ("Person", {"dataset": "digits", "mechanism": "dbdp", "seeds": "1"}),
+    "person-clipped": ("Person", {"mechanism": "dp-gd", "dataset": "census-500", "epsilon": "0.5"}),
+    "audit": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "epsilon": "2"}),
+    "accounting": ("Accounting", {"mechanism": "output-gaussian", "epsilon": "0.5"}),
+    "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5"}),
+    "sensitivity-objective": ("Sensitivity", {"mechanism": "kst-objective", "epsilon": "2"}),
+    "lessons": ("Lessons", {}),
+    "data": ("Data", {"dataset": "census-500", "epsilon": "0.5"}),
+}
+
+
+def shown(page: str, **query: str) -> list[Numbers]:
+    """Kind and numbers of each element of a page, as it is when its work has ended."""
+    found: list[Numbers] = []
+    for element in settled(opened(page, **query)).main:
+        value = getattr(element, "value", "")
+        text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
+        values = [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
+        if element.type not in _LAYOUT and not text.startswith("<script"):
+            found.append([element.type, *numbers(np.array_split(values, len(values) // (2 * LONG) + 1))])
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_numbers_are_those_that_were_kept(name: str, data_folder: Path) -> None:
+    page, query = CASES[name]
+    file, found = Path(__file__).parent / "kept" / f"{name}.json", shown(page, **query)
+    if os.environ.get("DPVIZ_KEEP"):
+        file.write_text("[" + ",\n".join(map(json.dumps, found)) + "]\n", "utf-8")
+    kept, found = json.loads(file.read_text("utf-8")), json.loads(json.dumps(found))
+    other = [(one, two) for one, two in itertools.zip_longest(found, kept) if not same(one, two)]
+    assert not other, f"found and kept: {other[:3]}"
