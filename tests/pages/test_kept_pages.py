@@ -16,7 +16,7 @@ import pytest
 from support_kept import LONG, Numbers, numbers, same
 from support_pages import opened, settled
 
-_NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b)*(?:\.\d+)?(?:e[-+]\d\d)?")
+_NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?")
 _LAYOUT = ("main", "column", "flex_container")
 
 #: a page and its address, by the file of its numbers
