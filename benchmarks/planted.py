@@ -152,7 +152,7 @@ def _pytest(path: str, source: str, tests: list[str], marks: str) -> None:
 
     signal.alarm(TIME)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    options = ["-x", "-n", "0", "-m", marks, *{test.split("::")[0] for test in tests}]
+    options = ["-x", "-n", "0", "-m", marks, "-W", "ignore:Module already imported", *{test.split("::")[0] for test in tests}]
     os._exit(pytest.main(options, plugins=[_Planted(path, source, tests)]))
 
 

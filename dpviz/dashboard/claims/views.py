@@ -166,7 +166,7 @@ def sentence(outcomes: Sequence[Outcome | None]) -> str:
 
 def headline(shown: Sequence[Shown]) -> None:
     """The number of claims that hold, and the date of the test."""
-    panels.headline(sentence([s.finding and s.finding.verdict.outcome for s in shown]), of=None)
+    panels.headline(sentence([None if s.finding is None else s.finding.verdict.outcome for s in shown]), of=None)
     panels.note(origin(shown))
 
 
