@@ -92,7 +92,8 @@ def _part(part: str, raced: Track, peer: Callable[[str], Peer], *, quick: bool) 
         epochs, rounds = (0.5, 1) if quick else (5.0, 2)
         return races.opacus(raced, peer("opacus"), processors(), model="mlp", batch=1_024, epochs=epochs, rounds=rounds)
     if part == "objective":
-        return races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
+        defaults = races.at_defaults(raced, peer("scikit-learn"), rounds)
+        return defaults + races.diffprivlib(raced, peer("diffprivlib"), processors(), rounds)
     size = {"budgets": 3, "seeds": 2} if quick else {"budgets": 10, "seeds": 10}
     if part == "figure":
         more = {**size, "repeats": 1 if quick else 3}

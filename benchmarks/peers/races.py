@@ -1,5 +1,6 @@
 """Models per second: DP-SGD and one hidden layer against Opacus, objective perturbation against diffprivlib."""
 
+import functools
 import itertools
 import math
 import statistics
@@ -7,10 +8,14 @@ import statistics
 import numpy as np
 
 from benchmarks.peers.environments import Peer, Unavailable
-from benchmarks.peers.fastest import fastest, ways
-from benchmarks.peers.measure import Row, Times, faster
+from benchmarks.peers.fastest import SOLVERS, fastest, ways
+from benchmarks.peers.measure import Row, Times, faster, ratio
 from benchmarks.peers.rows import Track
 from dpviz.common.random import spawn
+from dpviz.common.threads import processors
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
+from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.models import get_model
 from dpviz.models.problem import Problem, accuracy
@@ -18,6 +23,7 @@ from dpviz.privacy.budget import Budget, default_delta
 
 EPSILONS = tuple(float(e) for e in np.geomspace(0.01, 10.0, 10))
 SEEDS = 10
+OBJECTIVE = ("cms-objective", "objective-tight")
 MODES = ("hooks", "functorch", "ew", "ghost")
 LAM = 1e-3
 AT_ONE = int(np.argmin(np.abs(np.log(EPSILONS))))  # the budget at which accuracies are compared
@@ -113,7 +119,7 @@ def diffprivlib(track: Track, peer: Peer, threads: int, rounds: int) -> list[Row
     """Objective perturbation: 100 models of ours to a gradient norm of 1e-12, against diffprivlib model by model."""
     problem = Problem(track.setup.problem.rows, get_model("logistic"), LAM)
     rows = []
-    ours = {name: Times(SEEDS * len(EPSILONS)) for name in ("cms-objective", "objective-tight")}
+    ours = {name: Times(SEEDS * len(EPSILONS)) for name in OBJECTIVE}
     theirs = {"as it comes (tol 1e-4)": (1e-4, 100), "with tol 1e-10": (1e-10, 10_000)}
     times = {words: Times(len(EPSILONS)) for words in theirs}
     streams, norms, accurate, steps = spawn(0, SEEDS), {}, {}, {}
@@ -150,6 +156,34 @@ def diffprivlib(track: Track, peer: Peer, threads: int, rounds: int) -> list[Row
                 ),
             )
         )
+    return rows
+
+
+def at_defaults(track: Track, peer: Peer, rounds: int) -> list[Row]:
+    """Objective perturbation with nothing set: models trained in the time of two fits of scikit-learn at the papers' λ."""
+    way, rows = fastest(peer, {"do": "fit", "lam": LAM}, ways(processors(), SOLVERS)), []
+    for name in OBJECTIVE:
+        runs = [resolve(RunSpec(track.dataset, mechanism=name, epsilon=epsilon)) for epsilon in EPSILONS]
+        problems, built, streams = [setup_for(run.spec).problem for run in runs], runs[0].spec.build(), spawn(0, SEEDS)
+        calibrations = [built.calibrate(at.setting, run.budget) for at, run in zip(problems, runs, strict=True)]
+        training = Training(problems[0], calibrations, streams, record=False, problems=problems)
+        built.fit(training)  # warm
+        ours, two = Times(SEEDS * len(EPSILONS)), Times()
+        for _ in range(rounds):
+            ours.take(functools.partial(built.fit, training))
+            fits = [peer.ask("fit", lam=LAM, **way.request) for _ in range(2)]
+            two.add(sum(fit["wall"] for fit in fits), sum(fit["cpu"] for fit in fits))
+        found, cpu = ratio(two.wall, ours.wall), ratio(two.cpu, ours.cpu)
+        lams = sorted({problem.lam for problem in problems})
+        row = Row(
+            f"Objective perturbation, {name}, defaults: models in the time of two fits of scikit-learn ({way.words})",
+            found.text(),
+            cpu.text(),
+            "at least 25 models",
+            found.median >= 25,
+            (f"{SEEDS} seeds x {len(EPSILONS)} budgets, λ from {lams[0]:g} to {lams[-1]:g}.", *way.notes),
+        )
+        rows.append(row)
     return rows
 
 

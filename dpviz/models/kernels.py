@@ -175,11 +175,16 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
     """Adds the sum over all rows to `total`."""
 
     @_kernel
-    def kernel(rows, blocks, theta, norms, clip_norm, one, loss, weights, first, slopes, total):  # type: ignore[no-untyped-def]
+    def kernel(  # type: ignore[no-untyped-def]
+        rows, blocks, theta, norms, clip_norm, one, loss, weights, more, first, spent, up, limit, active, slopes, total
+    ):
         """
         Args:
             rows, blocks: as of `by_row` and `by_column`.
             weights: (n, k) of rows, of which replica r has column first + r; those beyond have the weight 1.
+            more: (n, k) likewise, added to the margins, and overwritten by the slopes.
+            spent: (n, k) likewise, squared norms that rows added up, to which those of this sum are added, rounded up by the factor
+                `up`; rows above `limit` add nothing to the sum, and `active` (W,) counts those that do.
             theta, total: (d, W); `total` in double precision.
             norms: (n,) of the rows.
             one, loss: 1 and the loss's constants in the precision of the rows.
@@ -192,12 +197,24 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
             start, stop = block * ROWS, min(block * ROWS + ROWS, n)
             for i in range(start, stop):
                 _margins(rows, i, theta, W, sums)
+                others = more[i, first:]
+                for r in range(min(W, len(others))):
+                    sums[r] += others[r]
                 most, out = clip_norm / norms[i], slopes[i - start]
                 for r in range(W):
                     out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
                 own = weights[i, first:]
                 for r in range(min(W, len(own))):
                     out[r] *= own[r]
+                squares = spent[i, first:]
+                for r in range(min(W, len(squares))):
+                    norm = out[r] * norms[i]
+                    squares[r] = (squares[r] + norm * norm) * up
+                    above = squares[r] > limit  # what is not a number is not
+                    out[r] = one - one if above else out[r]
+                    active[r] += one - one if above else one
+                for r in range(min(W, len(others))):
+                    others[r] = out[r]
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:
@@ -215,6 +232,7 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
 
 def batches(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
     """Adds the sum over the rows index[cuts[s]] to index[cuts[s + 1] - 1] to total[s]."""
+    most_slopes = SHORT * W
 
     @_kernel
     def kernel(rows, index, cuts, theta, norms, clip_norm, one, loss, short, total):  # type: ignore[no-untyped-def]
@@ -224,15 +242,20 @@ def batches(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
             short: (d, W) zeros.
         """
         _ = formula
-        slopes = nb.carray(_stack(W, norms), W)
+        slopes, sums = nb.carray(_stack(most_slopes, norms), (SHORT, W)), nb.carray(_stack(W, norms), W)
         for s in range(len(cuts) - 1):
             for first in range(cuts[s], cuts[s + 1], SHORT):
-                for i in index[first : min(first + SHORT, cuts[s + 1])]:
-                    _margins(rows, i, theta[s], W, slopes)
+                some = index[first : min(first + SHORT, cuts[s + 1])]
+                for k, i in enumerate(some):
+                    _margins(rows, i, theta[s], W, sums)
+                    for r in range(W):
+                        slopes[k, r] = sums[r]
+                for k, i in enumerate(some):
                     most = clip_norm / norms[i]
                     for r in range(W):
-                        slopes[r] = limited(slope_at(slopes[r], one, *loss), -most, most)
-                    _add(rows, i, slopes, W, short)
+                        slopes[k, r] = limited(slope_at(slopes[k, r], one, *loss), -most, most)
+                for k, i in enumerate(some):
+                    _add(rows, i, slopes[k], W, short)
                 for j in range(len(short)):
                     for r in range(W):
                         total[s, j, r] += short[j, r]

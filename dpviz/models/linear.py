@@ -57,8 +57,12 @@ class LinearFeatureNoise(FeatureNoise):
     loss: Loss
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
-        common, own = products(rows, theta.dtype.type).noisy_gradient(theta, theta * scale[:, None], noise, self.loss)
-        return common + scale[:, None] * own
+        total, moved = np.zeros(theta.shape), theta * scale[:, None]
+        for first, part in rows.parts(len(row_blocks(len(rows), 1))):  # slopes stay in the processor's cache
+            here = noise if len(noise[0]) == 1 else [draw[first : first + len(part)] for draw in noise]
+            common, own = products(part, theta.dtype.type).noisy_gradient(theta, moved, here, self.loss)
+            total += common + scale[:, None] * own
+        return total
 
     def over_batches(
         self, theta: Floats, rows: Rows, batches: NDArray[np.intp], noise: Sequence[NDArray[np.floating]], scale: Floats

@@ -5,7 +5,9 @@ are few before it goes on in double precision, so that rounding is far below wha
 """
 
 import os
+import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -62,6 +64,64 @@ def products(rows: Rows, precision: type[np.floating]) -> "Products":
     return SparseProducts(rows, precision) if uses_kernels(rows) else Products(rows, precision)
 
 
+class RowBudget:
+    """Counts each row's squared gradients over the steps, and gives weight 0 to rows that have used up more than a budget.
+
+    A rule for `Model.sum_gradient`. Sums are rounded up, so that no row has spent more than is counted.
+
+    Attributes:
+        spent: (n, R) sums so far.
+        all: whether all rows take part, whatever they have spent.
+        active: (R,) rows that took part since the last `take_active`.
+        up: the factor by which a sum is rounded up.
+    """
+
+    def __init__(
+        self, n: int, replicas: int, budget: float, *, slack: float = 0.0, precision: type[np.floating] = np.float64
+    ) -> None:
+        """
+        Args:
+            budget: squared norms that a row may add up.
+            slack: share of it by which rounding may exceed it.
+            precision: of the sums, that of the gradients.
+        """
+        self.all, self._limit = False, precision(budget * (1 + slack))
+        self.spent = np.zeros((n, replicas), precision)
+        self.up = precision(1 + 4 * np.finfo(precision).eps)  # four units in the last place more than the sum of two numbers
+        self.active, self._lock = np.zeros(replicas), threading.Lock()
+
+    def from_row(self, first: int) -> "RowBudget":
+        """The same budget for the rows from `first` on, which are counted from there."""
+        part = copy(self)
+        part.spent = self.spent[first:]
+        return part
+
+    @property
+    def limit(self) -> Any:
+        """What a row may have spent, in the precision of the sums."""
+        return self._limit * np.inf if self.all else self._limit
+
+    def count(self, replicas: slice, active: Floats) -> None:
+        """Adds rows of some replicas to `active`; threads hand over different rows."""
+        with self._lock:
+            self.active[replicas] += active[: len(self.active[replicas])]
+
+    def take_active(self) -> Floats:
+        """(R,) rows that took part since the last call."""
+        taken = self.active.copy()
+        self.active[:] = 0.0
+        return taken
+
+    def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Weights (R, b) for rows with gradients of these norms; what is not a number is not above the budget."""
+        spent = self.spent[block].T
+        spent += norms * norms
+        spent *= self.up
+        weights = 1 - (spent > self.limit).astype(norms.dtype)
+        self.count(slice(None), weights.sum(axis=1))  # weights are added faster than truth values are counted, and as exactly
+        return weights
+
+
 class Products:
     """Sums over n rows, by dense blocks in numpy. A block's rows and slopes stay in the processor's cache."""
 
@@ -77,13 +137,26 @@ class Products:
         return by_replica(self._block(block), theta.astype(self.precision, copy=False))
 
     def gradient(
-        self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
+        self,
+        theta: Floats,
+        loss: Loss,
+        clip_norm: float = np.inf,
+        weights: Array | None = None,
+        rule: Rule | None = None,
+        more: Array | None = None,
     ) -> Floats:
-        """(R, d) sums over rows of weight x clipped gradient; arguments as of `Model.sum_gradient`."""
+        """(R, d) sums over rows of weight x clipped gradient; arguments as of `Model.sum_gradient`.
+
+        Args:
+            more: (n, R) added to the margins, and overwritten by the rows' weighted slopes.
+        """
         columns, total = np.ascontiguousarray(theta.T, self.precision), np.zeros(theta.shape)
         for block in row_blocks(len(self.rows), len(theta)):
             rows = self._block(block)
-            slope = loss.slope_inplace(matmul(rows, columns)).T
+            margin = matmul(rows, columns)
+            if more is not None:
+                margin += more[block]
+            slope = loss.slope_inplace(margin).T
             if clip_norm < np.inf or rule is not None:
                 norms = self.rows.part("norms", block).astype(self.precision, copy=False)
             if clip_norm < np.inf:
@@ -94,6 +167,8 @@ class Products:
                 slope *= weights[block].T
             if rule is not None:
                 slope *= rule(block, np.abs(slope) * norms)
+            if more is not None:
+                more[block] = slope.T
             total += short_sums(slope, rows)
         return total
 
@@ -170,23 +245,18 @@ class Products:
             moved: (R, d) parameters times noise scales.
             noise: S draws (n, d), or (1, d) that all rows share; the first is for the first R/S replicas, and so on.
         """
-        each, columns = len(theta) // len(noise), np.ascontiguousarray(theta.T, self.precision)
+        each, y = len(theta) // len(noise), self.rows.y[:, None].astype(self.precision)
         parts = [slice(each * s, each * (s + 1)) for s in range(len(noise))]
-        directions = [np.ascontiguousarray(moved[part].T, self.precision) for part in parts]
-        total, own = np.zeros(theta.shape), np.zeros(theta.shape)
-        for block in row_blocks(len(self.rows), len(theta)):
-            rows, y = self._block(block), self.rows.part("y", block)[:, None].astype(self.precision)
-            noise_rows = [(draw if len(draw) == 1 else draw[block]).astype(self.precision, copy=False) for draw in noise]
-            along = np.empty((len(rows), len(theta)), self.precision)
-            for part, z, direction in zip(parts, noise_rows, directions, strict=True):
-                along[:, part] = matmul(z, direction)
-            along *= y
-            slope = loss.slope_inplace(np.add(along, matmul(rows, columns), out=along))
-            total += short_sums(slope.T, rows)
-            slope *= y
-            for part, z in zip(parts, noise_rows, strict=True):
-                mine = slope[:, part].T
-                own[part] += mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z)
+        slopes, own = np.empty((len(y), len(theta)), self.precision), np.empty(theta.shape)
+        draws = [draw.astype(self.precision, copy=False) for draw in noise]
+        for part, z in zip(parts, draws, strict=True):
+            slopes[:, part] = matmul(z, np.ascontiguousarray(moved[part].T, self.precision))
+        slopes *= y
+        total = self.gradient(theta, loss, more=slopes)
+        slopes *= y
+        for part, z in zip(parts, draws, strict=True):
+            mine = slopes[:, part].T
+            own[part] = mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z)
         return total, own
 
 
@@ -206,25 +276,53 @@ class SparseProducts(Products):
         self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))
 
     def margins(self, theta: Floats, block: slice) -> Array:
-        # scipy adds the entries of a row in their order, for each replica alike: its bits do not depend on the others
-        return np.asarray(self._sparse[block] @ np.ascontiguousarray(theta.T, self.precision))
+        rows = self._entries._replace(ends=self._entries.ends[block.start : block.stop + 1])
+        found = np.zeros((len(rows.ends) - 1, len(theta)), self.precision)
+        self._sum((rows, rows), theta, _margin, more=found, columns=0)
+        return found
 
     def gradient(
-        self, theta: Floats, loss: Loss, clip_norm: float = np.inf, weights: Array | None = None, rule: Rule | None = None
+        self,
+        theta: Floats,
+        loss: Loss,
+        clip_norm: float = np.inf,
+        weights: Array | None = None,
+        rule: Rule | None = None,
+        more: Array | None = None,
     ) -> Floats:
-        if rule is not None:
-            return super().gradient(theta, loss, clip_norm, weights, rule)
+        if not isinstance(rule, RowBudget | None):
+            return super().gradient(theta, loss, clip_norm, weights, rule, more)
         blocks = self.rows.once(f"blocks {self.precision}", lambda: self._kernels.by_column(self._sparse))
-        out, table, one = np.empty(theta.shape), (self._entries, blocks), self.precision(1)
-        shape = len(self.rows), 0 if weights is None else len(theta)
-        own = np.ascontiguousarray(np.broadcast_to(True if weights is None else weights, shape))
+        table, constants = (self._entries, blocks), self._constants(loss)
+        return self._sum(table, theta, loss.slope_at, constants, clip_norm, weights, rule, more, columns=self._d)
+
+    def _sum(
+        self,
+        table: tuple[Any, Any],
+        theta: Floats,
+        slope_at: Callable[..., Any],
+        constants: tuple[Any, ...] = (),
+        clip_norm: float = np.inf,
+        weights: Array | None = None,
+        rule: RowBudget | None = None,
+        more: Array | None = None,
+        *,
+        columns: int,
+    ) -> Floats:
+        """(R, columns) first columns of `gradient`, of the rows of a table by row and by column."""
+        n, at, one = len(table[0].ends) - 1, np.broadcast_to(theta, (len(theta), self._d)), self.precision(1)
+        out, none = np.empty((len(theta), columns)), np.empty((n, 0), self.precision)
+        own = none if weights is None else np.ascontiguousarray(np.broadcast_to(weights, (n, len(theta))))
+        spending = (none, one, one) if rule is None else (rule.spent, rule.up, rule.limit)
         for part, width in self._parts(len(theta)):
-            columns, total = self._columns(theta[part], width), np.zeros((self._d, width))
-            kernel = self._kernels.compiled(self._kernels.gradient, width, loss.slope_at)
+            total, active = np.zeros((columns, width)), np.zeros(width)
             slopes = np.empty((self._kernels.ROWS, width), self.precision)
-            clip, constants = self.precision(clip_norm), self._constants(loss)
-            kernel(*table, columns, self._norms, clip, one, constants, own, part.start, slopes, total)
+            kernel = self._kernels.compiled(self._kernels.gradient, width, slope_at)
+            numbers = self._columns(at[part], width), self._norms, self.precision(clip_norm), one, constants
+            kernel(*table, *numbers, own, none if more is None else more, part.start, *spending, active, slopes, total)
             out[part] = total.T[: len(out[part])]
+            if rule is not None:
+                rule.count(part, active)
         return out
 
     def batches(self, theta: Floats, batches: BatchIndices, loss: Loss, clip_norm: float = np.inf) -> Floats:
@@ -285,6 +383,11 @@ class SparseProducts(Products):
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
         return tuple(self.precision(constant) for constant in loss.constants)
+
+
+def _margin(margin: Any, one: Any) -> Any:
+    """The slope m of m^2/2, with which a kernel's slopes are margins."""
+    return margin
 
 
 def matmul(rows: Array, columns: Array) -> Array:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpviz.mechanisms.all_rows import RowBudget
 from dpviz.models import Rows, get_model, products
 from dpviz.models.problem import Problem
+from dpviz.models.products import RowBudget
 
 D, R = 30, 5
 #: rows beyond a whole number of blocks of 64 to 4,096 rows

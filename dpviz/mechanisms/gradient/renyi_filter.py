@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.common.progress import Monitor
 from dpviz.common.random import generator, substreams
 from dpviz.mechanisms import rules
-from dpviz.mechanisms.all_rows import AllRows, RowBudget, by_seeds, precision, rounding
+from dpviz.mechanisms.all_rows import AllRows, by_seeds, precision, rounding
 from dpviz.mechanisms.base import Calibration, Fit, NoiseRecord, Training, knob
 from dpviz.mechanisms.calibration import StepSize
 from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, IndividualBudget, ProtectsQuery
@@ -20,6 +20,7 @@ from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Rule, Setting
 from dpviz.models.problem import Problem
+from dpviz.models.products import RowBudget
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
