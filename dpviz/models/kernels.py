@@ -181,10 +181,10 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
         """
         Args:
             rows, blocks: as of `by_row` and `by_column`.
-            weights: (n, k) of rows, of which replica r has column first + r; those beyond have the weight 1.
-            more: (n, k) likewise, added to the margins, and overwritten by the slopes.
-            spent: (n, k) likewise, squared norms that rows added up, to which those of this sum are added, rounded up by the factor
-                `up`; rows above `limit` add nothing to the sum, and `active` (W,) counts those that do.
+            weights: (n, R) of rows, of which replica r has column first + r; None for 1.
+            more: (n, R) likewise, added to the margins, and overwritten by the slopes; None for 0.
+            spent: (n, R) likewise, squared norms that rows added up, to which those of this sum are added, rounded up by the
+                factor `up`; rows above `limit` add nothing, and `active` (W,) counts those that do. None where all rows do.
             theta, total: (d, W); `total` in double precision.
             norms: (n,) of the rows.
             one, loss: 1 and the loss's constants in the precision of the rows.
@@ -197,24 +197,27 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
             start, stop = block * ROWS, min(block * ROWS + ROWS, n)
             for i in range(start, stop):
                 _margins(rows, i, theta, W, sums)
-                others = more[i, first:]
-                for r in range(min(W, len(others))):
-                    sums[r] += others[r]
+                if more is not None:
+                    for r in range(min(W, more.shape[1] - first)):
+                        sums[r] += more[i, first + r]
                 most, out = clip_norm / norms[i], slopes[i - start]
                 for r in range(W):
                     out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
-                own = weights[i, first:]
-                for r in range(min(W, len(own))):
-                    out[r] *= own[r]
-                squares = spent[i, first:]
-                for r in range(min(W, len(squares))):
-                    norm = out[r] * norms[i]
-                    squares[r] = (squares[r] + norm * norm) * up
-                    above = squares[r] > limit  # what is not a number is not
-                    out[r] = one - one if above else out[r]
-                    active[r] += one - one if above else one
-                for r in range(min(W, len(others))):
-                    others[r] = out[r]
+                if weights is not None:
+                    own = weights[i, first:]
+                    for r in range(min(W, len(own))):
+                        out[r] *= own[r]
+                if spent is not None:
+                    squares = spent[i, first:]
+                    for r in range(min(W, len(squares))):
+                        norm = out[r] * norms[i]
+                        squares[r] = (squares[r] + norm * norm) * up
+                        above = squares[r] > limit  # what is not a number is not
+                        out[r] = one - one if above else out[r]
+                        active[r] += one - one if above else one
+                if more is not None:
+                    for r in range(min(W, more.shape[1] - first)):
+                        more[i, first + r] = out[r]
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:
@@ -232,7 +235,6 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
 
 def batches(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[..., None]:
     """Adds the sum over the rows index[cuts[s]] to index[cuts[s + 1] - 1] to total[s]."""
-    most_slopes = SHORT * W
 
     @_kernel
     def kernel(rows, index, cuts, theta, norms, clip_norm, one, loss, short, total):  # type: ignore[no-untyped-def]
@@ -242,20 +244,15 @@ def batches(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...,
             short: (d, W) zeros.
         """
         _ = formula
-        slopes, sums = nb.carray(_stack(most_slopes, norms), (SHORT, W)), nb.carray(_stack(W, norms), W)
+        slopes = nb.carray(_stack(W, norms), W)
         for s in range(len(cuts) - 1):
             for first in range(cuts[s], cuts[s + 1], SHORT):
-                some = index[first : min(first + SHORT, cuts[s + 1])]
-                for k, i in enumerate(some):
-                    _margins(rows, i, theta[s], W, sums)
-                    for r in range(W):
-                        slopes[k, r] = sums[r]
-                for k, i in enumerate(some):
+                for i in index[first : min(first + SHORT, cuts[s + 1])]:
+                    _margins(rows, i, theta[s], W, slopes)
                     most = clip_norm / norms[i]
                     for r in range(W):
-                        slopes[k, r] = limited(slope_at(slopes[k, r], one, *loss), -most, most)
-                for k, i in enumerate(some):
-                    _add(rows, i, slopes[k], W, short)
+                        slopes[r] = limited(slope_at(slopes[r], one, *loss), -most, most)
+                    _add(rows, i, slopes, W, short)
                 for j in range(len(short)):
                     for r in range(W):
                         total[s, j, r] += short[j, r]

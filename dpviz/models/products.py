@@ -71,13 +71,20 @@ class RowBudget:
 
     Attributes:
         spent: (n, R) sums so far.
-        all: whether all rows take part, whatever they have spent.
-        active: (R,) rows that took part since the last `take_active`.
         up: the factor by which a sum is rounded up.
+        active: (R,) rows that took part in this step.
+        free: steps that are left in which all rows take part, whatever they have spent.
     """
 
     def __init__(
-        self, n: int, replicas: int, budget: float, *, slack: float = 0.0, precision: type[np.floating] = np.float64
+        self,
+        n: int,
+        replicas: int,
+        budget: float,
+        *,
+        slack: float = 0.0,
+        free: int = 0,
+        precision: type[np.floating] = np.float64,
     ) -> None:
         """
         Args:
@@ -85,7 +92,7 @@ class RowBudget:
             slack: share of it by which rounding may exceed it.
             precision: of the sums, that of the gradients.
         """
-        self.all, self._limit = False, precision(budget * (1 + slack))
+        self.free, self._limit = free, precision(budget * (1 + slack))
         self.spent = np.zeros((n, replicas), precision)
         self.up = precision(1 + 4 * np.finfo(precision).eps)  # four units in the last place more than the sum of two numbers
         self.active, self._lock = np.zeros(replicas), threading.Lock()
@@ -99,17 +106,17 @@ class RowBudget:
     @property
     def limit(self) -> Any:
         """What a row may have spent, in the precision of the sums."""
-        return self._limit * np.inf if self.all else self._limit
+        return self._limit * np.inf if self.free > 0 else self._limit
 
     def count(self, replicas: slice, active: Floats) -> None:
         """Adds rows of some replicas to `active`; threads hand over different rows."""
         with self._lock:
             self.active[replicas] += active[: len(self.active[replicas])]
 
-    def take_active(self) -> Floats:
-        """(R,) rows that took part since the last call."""
+    def end_step(self) -> Floats:
+        """(R,) rows that took part in the step."""
         taken = self.active.copy()
-        self.active[:] = 0.0
+        self.active[:], self.free = 0.0, self.free - 1
         return taken
 
     def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -196,7 +203,7 @@ class Products:
     def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
         """(count, R) sums over rows of min(loss, clip) at theta - k step, k < count, to single precision."""
         total = np.zeros((count, len(theta)))
-        for block in row_blocks(len(self.rows), len(theta)):
+        for block in row_blocks(len(self.rows), 4 * len(theta)):  # four arrays of their sizes stay in the processor's cache
             total += loss.line_sums(self.margins(theta, block), self.margins(step, block), count, clip)
         return total
 
@@ -276,10 +283,8 @@ class SparseProducts(Products):
         self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))
 
     def margins(self, theta: Floats, block: slice) -> Array:
-        rows = self._entries._replace(ends=self._entries.ends[block.start : block.stop + 1])
-        found = np.zeros((len(rows.ends) - 1, len(theta)), self.precision)
-        self._sum((rows, rows), theta, _margin, more=found, columns=0)
-        return found
+        # scipy adds the entries of a row in their order, for each replica alike: its bits do not depend on the others
+        return np.asarray(self._sparse[block] @ np.ascontiguousarray(theta.T, self.precision))
 
     def gradient(
         self,
@@ -293,33 +298,15 @@ class SparseProducts(Products):
         if not isinstance(rule, RowBudget | None):
             return super().gradient(theta, loss, clip_norm, weights, rule, more)
         blocks = self.rows.once(f"blocks {self.precision}", lambda: self._kernels.by_column(self._sparse))
-        table, constants = (self._entries, blocks), self._constants(loss)
-        return self._sum(table, theta, loss.slope_at, constants, clip_norm, weights, rule, more, columns=self._d)
-
-    def _sum(
-        self,
-        table: tuple[Any, Any],
-        theta: Floats,
-        slope_at: Callable[..., Any],
-        constants: tuple[Any, ...] = (),
-        clip_norm: float = np.inf,
-        weights: Array | None = None,
-        rule: RowBudget | None = None,
-        more: Array | None = None,
-        *,
-        columns: int,
-    ) -> Floats:
-        """(R, columns) first columns of `gradient`, of the rows of a table by row and by column."""
-        n, at, one = len(table[0].ends) - 1, np.broadcast_to(theta, (len(theta), self._d)), self.precision(1)
-        out, none = np.empty((len(theta), columns)), np.empty((n, 0), self.precision)
-        own = none if weights is None else np.ascontiguousarray(np.broadcast_to(weights, (n, len(theta))))
-        spending = (none, one, one) if rule is None else (rule.spent, rule.up, rule.limit)
+        out, table, one = np.empty(theta.shape), (self._entries, blocks), self.precision(1)
+        own = None if weights is None else np.ascontiguousarray(np.broadcast_to(weights, (len(self.rows), len(theta))))
+        spending = (None, one, one) if rule is None else (rule.spent, rule.up, rule.limit)
         for part, width in self._parts(len(theta)):
-            total, active = np.zeros((columns, width)), np.zeros(width)
+            columns, total, active = self._columns(theta[part], width), np.zeros((self._d, width)), np.zeros(width)
+            kernel = self._kernels.compiled(self._kernels.gradient, width, loss.slope_at)
             slopes = np.empty((self._kernels.ROWS, width), self.precision)
-            kernel = self._kernels.compiled(self._kernels.gradient, width, slope_at)
-            numbers = self._columns(at[part], width), self._norms, self.precision(clip_norm), one, constants
-            kernel(*table, *numbers, own, none if more is None else more, part.start, *spending, active, slopes, total)
+            numbers = columns, self._norms, self.precision(clip_norm), one, self._constants(loss)
+            kernel(*table, *numbers, own, more, part.start, *spending, active, slopes, total)
             out[part] = total.T[: len(out[part])]
             if rule is not None:
                 rule.count(part, active)
@@ -383,11 +370,6 @@ class SparseProducts(Products):
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
         return tuple(self.precision(constant) for constant in loss.constants)
-
-
-def _margin(margin: Any, one: Any) -> Any:
-    """The slope m of m^2/2, with which a kernel's slopes are margins."""
-    return margin
 
 
 def matmul(rows: Array, columns: Array) -> Array:

@@ -16,9 +16,9 @@ from dpviz.influence import error_bound
 from dpviz.mechanisms import Calibration, Training
 from dpviz.mechanisms.capabilities import ChoosesStart
 from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass
-from dpviz.mechanisms.gradient.renyi_filter import _Filter
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.problem import Problem
+from dpviz.models.products import RowBudget
 from dpviz.privacy.budget import Budget
 
 N, LAM, STREAMS = 14, 0.3, spawn(4, 3)
@@ -287,12 +287,12 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
             row = Rows(x / np.linalg.norm(x), np.ones(1))
             theta = (-4.0 * row.X).astype(np.float32)
             budget = steps * clip**2
-            rule = _Filter(1, 1, budget, True, slack=1e-6, free=steps, precision=np.float32)
-            sums = []
+            rule = RowBudget(1, 1, budget, slack=1e-6, free=steps, precision=np.float32)
+            sums, visits = [], 0.0
             for _ in range(steps + 3):
-                sums.append(model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0])  # type: ignore[arg-type]
-                rule.take_active()
-            assert rule.visits[0, 0] >= steps
+                sums.append(model.sum_gradient(theta, row, clip_norm=clip, rule=rule)[0])
+                visits += rule.end_step()[0]
+            assert visits >= steps
             spent.append(sum(float(s @ s) for s in sums) / budget)
         return max(spent)
 
@@ -301,18 +301,17 @@ def test_no_row_overspends_in_single_precision(paid: int, monkeypatch: pytest.Mo
     assert most() > 1
 
 
-@pytest.mark.parametrize("record", [True, False])
 @pytest.mark.parametrize("free", [0, 1])
-def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(record: bool, free: int) -> None:
-    rule = _Filter(10, 2, 1.0, record, slack=1e-12, free=free, precision=np.float64)
+def test_the_rows_that_took_part_are_counted_over_all_blocks_of_a_step(free: int) -> None:
+    rule = RowBudget(10, 2, 1.0, slack=1e-12, free=free)
     costs = np.zeros((2, 10))
     costs[0, :4] = costs[1, 4] = 4.0  # four and one rows demand more than they have
     costs[:, 9] = 1.0  # demands all it has
     for step in range(2):
         for block in (slice(4, 10), slice(0, 4)):
-            rule.rule(block, np.sqrt(costs[:, block]))  # type: ignore[operator]
+            rule(block, np.sqrt(costs[:, block]))
         expected = [10, 10] if step < free else [6, 9] if step == 0 else [5, 8]
-        np.testing.assert_array_equal(rule.take_active(), expected)
+        np.testing.assert_array_equal(rule.end_step(), expected)
 
 
 @pytest.mark.parametrize("n", [40, 5000])

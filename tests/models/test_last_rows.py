@@ -69,7 +69,7 @@ def test_budgets_of_rows_are_those_of_their_own_gradients(n: int) -> None:
         expected = (g * (spent <= budget)[:, :, None]).sum(axis=1)
         got = problem.model.sum_gradient(theta, problem.rows, clip_norm=clip, rule=rule)
         assert (np.abs(got - expected).max(axis=1) <= 2e-5 * max(1, n**0.5) + clip * near).all()
-        assert (np.abs(rule.take_active() - (spent <= budget).sum(axis=1)) <= near).all()
+        assert (np.abs(rule.end_step() - (spent <= budget).sum(axis=1)) <= near).all()
         left += int((spent > budget).sum())
     assert left > 0 or n < 3, "some have used up their budget"
 

@@ -18,7 +18,7 @@ from dpviz.mechanisms.capabilities import CountsSteps, DeclaresEvent, Individual
 from dpviz.mechanisms.gradient.clip_count import ClipCount, ClipsRows
 from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
-from dpviz.models import Rule, Setting
+from dpviz.models import Setting
 from dpviz.models.problem import Problem
 from dpviz.models.products import RowBudget
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
@@ -171,89 +171,35 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
         generators = [generator(noise) for _, noise in sources]
         theta = np.tile(problem.model.initial(m, [start for start, _ in sources]), (e, 1))
         kind, paid, steps = precision(problem.setting), self.paid_steps(problem.setting), self.step_count(problem.setting)
-        row_filter = _Filter(
-            n,
-            e * s,
-            paid * self.bound(problem.setting) ** 2,
-            record,
-            # a sum that is B exactly may be above it by rounding: by a hair that is far below the noise in double precision, and
-            # in single by less than half of what all contributions are scaled down by
-            slack=1e-12 if kind is np.float64 else 1e-6,
-            free=paid,
-            precision=kind,
-        )
+        budget = paid * self.bound(problem.setting) ** 2
+        # a sum that is B exactly may be above it by rounding: by a hair that is far below the noise in double precision, and in
+        # single by less than half of what all contributions are scaled down by
+        spending = RowBudget(n, e * s, budget, slack=1e-12 if kind is np.float64 else 1e-6, free=paid, precision=kind)
         step_sizes = np.repeat(training.step_sizes, s)[:, None]
-        timeline = np.zeros((e * s, steps))
+        timeline, kept = np.zeros((e * s, steps)), (n if record else 0, e * s)
+        visits, spent = np.zeros(kept, np.int32).T, np.zeros(kept).T
         clips = ClipCount(problem.setting, self.clip_norm, e * s)
 
-        def rule(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
+        def keep(block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
             clips.see(block, norms)
-            return row_filter(block, norms)
+            weights = spending(block, norms)
+            visits[:, block] += weights > 0
+            spent[:, block] += norms * norms * weights
+            return weights
 
         with AllRows(problem, e * s) as rows:
             for t in range(steps):
                 tick(t / steps)
                 draw = np.tile(np.stack([g.standard_normal(m) for g in generators]), (e, 1))
-                total = rows.gradient(theta, self.clip_norm, rule if record else row_filter.rule)
+                total = rows.gradient(theta, self.clip_norm, keep if record else spending)
                 theta -= step_sizes * (total / n + sigma * draw + problem.lam * theta)  # Feldman & Zrnic 2021
-                timeline[:, t] = row_filter.take_active()
-        margin = row_filter.demand / row_filter.budget - 1 if record else np.zeros((e * s, 0))
+                timeline[:, t] = spending.end_step()
+        margin = spending.spent.T / budget - 1 if record else np.zeros((e * s, 0))
         return (
             theta.reshape(e, s, m),
             timeline.reshape(e, s, steps),
-            row_filter.visits.reshape(e, s, -1),
+            visits.reshape(e, s, -1),
             margin.reshape(e, s, -1),
-            row_filter.spent.reshape(e, s, -1),
+            spent.reshape(e, s, -1),
             clips.share(np.full((e * s, n), float(steps))).reshape(e, s, -1) if record else margin.reshape(e, s, -1),
         )
-
-
-class _Filter:
-    """A rule for `Model.sum_gradient`: weights that keep every row's sum of squared gradients within its budget.
-
-    Attributes:
-        budget: B.
-        demand: (R, n) sum of squared clipped gradients, the unused ones included.
-        visits: (R, n) steps in which a row took part.
-        spent: (R, n) sum of squared gradients that were used, at most B.
-    """
-
-    def __init__(
-        self, n: int, replicas: int, budget: float, record: bool, *, slack: float, free: int, precision: type[np.floating]
-    ) -> None:
-        """
-        Args:
-            record: whether visits and spent are kept.
-            slack: share of B by which rounding may exceed it.
-            free: steps all of whose gradients B pays for.
-            precision: of the gradients.
-        """
-        self.budget = budget
-        self._rule = RowBudget(n, replicas, budget, slack=slack, precision=precision)
-        kept = (n if record else 0, replicas)
-        self.demand = self._rule.spent[:, :replicas].T
-        self.visits: NDArray[np.int32] = np.zeros(kept, np.int32).T
-        self.spent = np.zeros(kept).T
-        self._record = record
-        self._end_step(free)
-
-    @property
-    def rule(self) -> Rule:
-        """The rule of a step, as an object that kernels know where nothing else is to be done."""
-        return self if self._record else self._rule
-
-    def _end_step(self, free: int) -> None:
-        """The steps that are left of those that B pays for."""
-        self._free = free
-        self._rule.all = free > 0
-
-    def __call__(self, block: slice, norms: NDArray[np.floating]) -> NDArray[np.floating]:
-        weights = self._rule(block, norms)
-        self.visits[:, block] += weights > 0
-        self.spent[:, block] += norms * norms * weights
-        return weights
-
-    def take_active(self) -> NDArray[np.float64]:
-        """(R,) rows that took part since the last call, which ends a step."""
-        self._end_step(self._free - 1)
-        return self._rule.take_active()
