@@ -14,17 +14,7 @@ from dpviz.common.threads import MOST_GROUPS, THREADS_FROM, Team, groups, map_st
 from dpviz.mechanisms.base import Training
 from dpviz.models import Noise, Rule, Setting, feature_noise_of, line_losses_of
 from dpviz.models.problem import Problem
-from dpviz.models.products import RowBudget
-
-
-def rule_of_part(rule: Rule | None, first: int) -> Rule | None:
-    """A rule of all rows as one of the rows from `first` on."""
-    if rule is None or first == 0:
-        return rule
-    if isinstance(rule, RowBudget):
-        return rule.from_row(first)
-    return lambda block, norms: rule(slice(block.start + first, block.stop + first), norms)
-
+from dpviz.models.row_budget import rule_of_part
 
 _SINGLE_FROM = 1 << 20  # entries of a table from which on full gradients are summed in single precision
 _PART = 1 << 22  # multiplications of a part of the rows from which it is worth a thread of its own

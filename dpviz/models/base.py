@@ -24,7 +24,7 @@ from dpviz.common.random import BatchIndices
 from dpviz.common.validate import InvalidInput
 from dpviz.models.capabilities import Ability, Derivatives, FeatureNoise, LineLosses
 from dpviz.models.losses import Loss
-from dpviz.models.products import Rule
+from dpviz.models.row_budget import Rule
 from dpviz.models.rows import Rows
 
 T = TypeVar("T")

@@ -185,10 +185,8 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
             more: (n, R) likewise, added to the margins, and overwritten by the slopes; None for 0.
             spent: (n, R) likewise, squared norms that rows added up, to which those of this sum are added, rounded up by the
                 factor `up`; rows above `limit` add nothing, and `active` (W,) counts those that do. None where all rows do.
-            theta, total: (d, W); `total` in double precision.
-            norms: (n,) of the rows.
+            theta, total: (d, W); `total` in double precision; slopes: (ROWS, W), overwritten; norms: (n,) of the rows.
             one, loss: 1 and the loss's constants in the precision of the rows.
-            slopes: (ROWS, W), overwritten.
         """
         _ = formula  # numba knows a kernel that it kept by this file and by such values, not by the file of the loss
         n, d = len(rows.ends) - 1, len(total)

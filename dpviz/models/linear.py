@@ -59,7 +59,7 @@ class LinearFeatureNoise(FeatureNoise):
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
         total, moved = np.zeros(theta.shape), theta * scale[:, None]
         for first, part in rows.parts(len(row_blocks(len(rows), 1))):  # slopes stay in the processor's cache
-            here = noise if len(noise[0]) == 1 else [draw[first : first + len(part)] for draw in noise]
+            here = [draw if len(draw) == 1 else draw[first : first + len(part)] for draw in noise]
             common, own = products(part, theta.dtype.type).noisy_gradient(theta, moved, here, self.loss)
             total += common + scale[:, None] * own
         return total

@@ -18,7 +18,7 @@ from dpviz.mechanisms.capabilities import ChoosesStart
 from dpviz.mechanisms.gradient.pidp_sgd_rule import Rule, log10_pass
 from dpviz.models import Rows, feature_noise_of, get_model
 from dpviz.models.problem import Problem
-from dpviz.models.products import RowBudget
+from dpviz.models.row_budget import RowBudget
 from dpviz.privacy.budget import Budget
 
 N, LAM, STREAMS = 14, 0.3, spawn(4, 3)

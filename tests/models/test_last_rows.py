@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.models import Rows, get_model, products
 from dpviz.models.problem import Problem
-from dpviz.models.products import RowBudget
+from dpviz.models.row_budget import RowBudget
 
 D, R = 30, 5
 #: rows beyond a whole number of blocks of 64 to 4,096 rows

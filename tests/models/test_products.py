@@ -11,7 +11,7 @@ from dpviz.mechanisms import Training, all_rows, get_mechanism
 from dpviz.models import Rows, feature_noise_of, get_model, line_losses_of, products
 from dpviz.models.losses import HuberHinge, Logistic, Loss
 from dpviz.models.problem import Problem
-from dpviz.models.products import RowBudget
+from dpviz.models.row_budget import RowBudget
 from dpviz.models.solvers import minibatch
 from dpviz.privacy.budget import Budget
 from tests.models.tables import D, N, PseudoHuber, needs_kernels, pair

@@ -20,7 +20,7 @@ from dpviz.mechanisms.individual import gradients_epsilon
 from dpviz.mechanisms.knobs import clip_norm_knob, step_size_knob
 from dpviz.models import Setting
 from dpviz.models.problem import Problem
-from dpviz.models.products import RowBudget
+from dpviz.models.row_budget import RowBudget
 from dpviz.privacy.accounting.events import Event, Gaussian, Repeated
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget

@@ -38,7 +38,7 @@ from dpviz.privacy.published_noise import input_perturbation_sigma
 
 _TOGETHER, _MOST_TOGETHER = 2, 10  # seeds trained in one computation, and where threads share the rows of small tables
 _ENTRIES = 1 << 26  # of noise in such a computation
-_STEPS_OF_A_SUM, _NARROW = 5, 256  # and parameters up to which it pays to follow the curvature
+_STEPS_OF_A_SUM, _LARGE, _NARROW = 5, 1 << 20, 256  # entries of a table from which, and parameters up to which it pays
 _USUAL_STEPS, _NETWORK_STEPS = 100, 400
 _AT_BUDGET = Budget(2.0, 1e-5)  # the number of steps suits this budget
 
@@ -209,7 +209,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
                         if (t - first) % every == 0:
                             # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
                             read, gradient = at, gradient_at(at.reshape(-1, problem.m)).reshape(at.shape) / n
-                        moved = (curvature[:, left] @ (at - read)[..., None])[..., 0] if every > 1 else 0.0
+                        moved = 0.0 if curvature is None else (curvature[:, left] @ (at - read)[..., None])[..., 0]
                         current[:, left] = at - step[left] * (gradient + moved + lam[left] * at)
             return current, np.array(draw_norms)
 
@@ -228,7 +228,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
     def _steps_of_a_sum(self, setting: Setting) -> int:
         """Steps that follow from one sum over all rows: several on large tables where steps are certain to descend."""
         certain = setting.linear and not self.step_size and rules.longest_step(setting) < 2
-        pays = self.sharing == "per-record" and setting.m <= _NARROW and precision(setting) is np.float32
+        pays = self.sharing == "per-record" and setting.m <= _NARROW and setting.n * setting.m >= _LARGE
         return _STEPS_OF_A_SUM if certain and pays else 1
 
     @staticmethod
