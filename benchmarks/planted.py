@@ -23,7 +23,8 @@ import platformdirs
 from scipy.stats import binomtest
 
 ROOT = Path(__file__).parents[1]
-TIME = 60  # seconds for the tests of one mistake
+CODE = [path for folder in ("dpviz", "tests") for path in (ROOT / folder).rglob("*.py")]
+FEW, TIME = 25, 60  # tests that are tried first; seconds for these, and for the others
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["numba", "pandas", "plotly.graph_objects", "sklearn.linear_model", "streamlit.testing.v1"])
 
@@ -88,7 +89,7 @@ class Mistake(NamedTuple):
     source: str
 
 
-def draw(paths: list[Path], count: int, seed: int) -> list[Mistake]:
+def draw(paths: list[Path], count: int, seed: int) -> Iterator[Mistake]:
     """So many mistakes with a fixed seed: each in a function of its own, all as likely, then any of the function's."""
     chance = random.Random(seed)
     functions = [
@@ -97,7 +98,6 @@ def draw(paths: list[Path], count: int, seed: int) -> list[Mistake]:
         for k, node in enumerate(ast.walk(ast.parse(path.read_text("utf-8"))))
         if isinstance(node, ast.FunctionDef) and next(changes(node), None) is not None
     ]
-    drawn: list[Mistake] = []
     for path, k in chance.sample(functions, min(count, len(functions))):
         tree = ast.parse(path.read_text("utf-8"))
         function = list(ast.walk(tree))[k]
@@ -105,8 +105,7 @@ def draw(paths: list[Path], count: int, seed: int) -> list[Mistake]:
         body = range(function.body[0].lineno, (function.end_lineno or 0) + 1)
         line, what, make = chance.choice([*changes(function)])
         make()
-        drawn.append(Mistake(path.relative_to(ROOT).as_posix(), body, line, f"{function.name}: {what}", ast.unparse(tree)))
-    return drawn
+        yield Mistake(path.relative_to(ROOT).as_posix(), body, line, f"{function.name}: {what}", ast.unparse(tree))
 
 
 def record() -> tuple[Any, dict[str, float]]:
@@ -114,8 +113,7 @@ def record() -> tuple[Any, dict[str, float]]:
     from coverage import CoverageData  # with pytest-cov, which other tests do without
 
     times = (lines := platformdirs.user_cache_path("dpviz") / "planted.lines").with_suffix(".xml")
-    code = [path for folder in ("dpviz", "tests") for path in (ROOT / folder).rglob("*.py")]
-    if not times.exists() or times.stat().st_mtime < max(path.stat().st_mtime for path in code):
+    if not times.exists() or times.stat().st_mtime < max(path.stat().st_mtime for path in CODE):
         command = [sys.executable, "-m", "pytest", "--cov=dpviz", "--cov-context=test", "--cov-report=", f"--junitxml={times}"]
         subprocess.run(command, cwd=ROOT, env=os.environ | {"COVERAGE_FILE": str(lines)})
     data = CoverageData(str(lines))
@@ -126,16 +124,17 @@ def record() -> tuple[Any, dict[str, float]]:
 
 def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
     """Quick tests that run a mistake, fastest first; where none is known to run its function, those that name its module."""
-    ran = lines.contexts_by_lineno(str(ROOT / mistake.path))
 
-    def tests_at(some: Iterable[int]) -> set[str]:
+    def tests_at(path: Path, some: Iterable[int]) -> set[str]:
+        ran = lines.contexts_by_lineno(str(path))
         return {test.split("|")[0] for line in some for test in ran.get(line, ())} & seconds.keys()
 
-    found = tests_at([mistake.line] if mistake.line in mistake.body else mistake.body)  # the default of an argument is outside
-    if not tests_at(mistake.body):  # compiled loops, other processes
-        names = Path(mistake.path).with_suffix("").parts[-2:]
-        texts = {file: file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py")}
-        found = {test for test in seconds if all(name in texts[ROOT / test.split("::")[0]] for name in names)}
+    path, names = ROOT / mistake.path, Path(mistake.path).with_suffix("").parts[-2:]
+    found = tests_at(path, [mistake.line] if mistake.line in mistake.body else mistake.body)  # outside: a default
+    if not tests_at(path, mistake.body):  # compiled loops, constants, other processes
+        for user in CODE:
+            if all(name in user.read_text("utf-8") for name in names):
+                found |= tests_at(user, range(9999)) | {test for test in seconds if ROOT / test.split("::")[0] == user}
     return sorted(found, key=lambda test: seconds[test])
 
 
@@ -164,10 +163,11 @@ def main() -> None:
     options = parser.parse_args()
     roots = [ROOT / "dpviz" / name for name in options.rooms or [""]]
     paths = sorted(path for root in roots for path in [*root.rglob("*.py")] or [root])
-    drawn, known, noticed = draw(paths, options.draw, options.seed), record(), 0
+    drawn, known, noticed = [*draw(paths, options.draw, options.seed)], record(), 0
     for mistake in drawn:
         tests = quick_tests(mistake, *known)
-        code = outcome(mistake.path, mistake.source, tests) if tests else 0
+        parts = [part for part in (tests[:FEW], tests[FEW:]) if part]
+        code = next((code for part in parts if (code := outcome(mistake.path, mistake.source, part))), 0)
         noticed += code > 0
         word = "noticed" if code > 0 else "SURVIVED" if code == 0 else "TOO SLOW"
         print(f"{word} {mistake.path}:{mistake.line} {mistake.what} ({len(tests)} tests)", flush=True)

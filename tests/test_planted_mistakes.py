@@ -43,7 +43,7 @@ def test_the_mistake_is_seen(module: str, row: dict[str, str]) -> None:
 
 def test_drawn_mistakes_change_the_module_and_are_tried_on_the_tests_that_run_them() -> None:
     path = ROOT / "dpviz" / "privacy" / "accounting" / "gaussian.py"
-    drawn = draw([path], 5, 0)
+    drawn = [*draw([path], 5, 0)]
     assert len(drawn) >= 4
     assert len({mistake.body for mistake in drawn}) == len(drawn)
     for mistake in drawn:

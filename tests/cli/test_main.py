@@ -98,6 +98,7 @@ def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypa
         ("rnu", "Did you mean run?"),
         ("datasets", "Did you mean list datasets?"),
         ("run --frob", "--frob"),
+        ("list nothing", "invalid choice: 'nothing'"),
         ("audit --runs", "--runs"),
         ("run --eps 1", "Did you mean --epsilon? See dpviz run --help."),  # the beginning of an option is none
         ("run --epsilon -x", "=VALUE"),

@@ -114,7 +114,11 @@ class Context:
         return f"{'; '.join(words)}; seed {self.seed}, each method's own."
 
     def choose(self, usual: Any, full: Any) -> Any:
-        """One of the two, by `full`."""
+        """One of the two, by `full`.
+
+        >>> Context(full=True).choose(3, 10), Context().choose(3, 10)
+        (10, 3)
+        """
         return full if self.full else usual
 
     def data(self, usual: tuple[str, ...], full: tuple[str, ...]) -> tuple[str, ...]:

@@ -183,12 +183,13 @@ def test_each_trial_changes_one_value_of_the_run() -> None:
         assert change
 
 
-def test_gains_are_those_of_the_same_draws_and_the_best_comes_first() -> None:
-    found = trials(TRIED)
+@pytest.mark.parametrize(("metric", "sign"), [("accuracy", 1), ("log-loss", -1)])
+def test_gains_are_those_of_the_same_draws_and_the_best_comes_first(metric: str, sign: int) -> None:
+    found = trials(TRIED, metric)
     assert [trial.gain for trial in found] == sorted((trial.gain for trial in found), reverse=True)
-    base = dpviz.run(TRIED).accuracy
+    base = dpviz.run(TRIED).metrics[METRICS[metric].column]
     for trial in found:
-        better = dpviz.run(trial.spec).accuracy - base
+        better = sign * (dpviz.run(trial.spec).metrics[METRICS[metric].column] - base).to_numpy()
         assert trial.gain == float(better.mean())
         assert trial.helps == (better.mean() > 2 * np.std(better, ddof=1) / 2)
 

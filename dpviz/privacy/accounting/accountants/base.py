@@ -47,7 +47,7 @@ class Method:
         check_choice("conversion", self.conversion, CONVERSIONS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Line:
     """A line in the comparison of the noise that accountants need for the same releases under replace-one.
 
@@ -115,7 +115,7 @@ class Accountant(ABC):
 
     def lines(self, step: Step) -> Sequence[Line]:
         """Its lines in the comparison of the noise that accountants need under replace-one, for an event of its `kinds`."""
-        return (Line(self.label, self.formula, self.words),)
+        return (Line(name=self.label, formula=self.formula, source=self.words),)
 
 
 def log_delta_of_full(step: Step, method: Method, epsilon: float, floor: float) -> float:

@@ -25,10 +25,10 @@ class ExactGaussian(Accountant):
         total = step.total
         return (
             Line(
-                "Exact Gaussian",
-                r"\Phi(\tfrac\mu2-\tfrac\varepsilon\mu)-e^\varepsilon\Phi(-\tfrac\mu2-\tfrac\varepsilon\mu)=\delta,"
+                name="Exact Gaussian",
+                formula=r"\Phi(\tfrac\mu2-\tfrac\varepsilon\mu)-e^\varepsilon\Phi(-\tfrac\mu2-\tfrac\varepsilon\mu)=\delta,"
                 rf"\ \mu={step.formula}/\sigma",
-                "Balle, Wang 2018, Theorem 8",
+                source="Balle, Wang 2018, Theorem 8",
                 sigma=lambda budget: total / gaussian_mu(budget),
             ),
         )

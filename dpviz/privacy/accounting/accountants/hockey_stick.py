@@ -52,9 +52,9 @@ class HockeyStick(Accountant):
         parts = step.event.parts
         return (
             Line(
-                "Mixture, hockey-stick",
-                r"\delta(\varepsilon)\le\sum_j q_j\,\delta_G(\varepsilon,\Delta_j/\sigma)",
-                "joint convexity [ours]",
+                name="Mixture, hockey-stick",
+                formula=r"\delta(\varepsilon)\le\sum_j q_j\,\delta_G(\varepsilon,\Delta_j/\sigma)",
+                source="joint convexity [ours]",
                 sigma=lambda budget: mixture_sigma(budget, *parts),
             ),
         )

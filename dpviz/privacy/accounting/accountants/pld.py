@@ -43,13 +43,13 @@ class PLD(Accountant):
     def lines(self, step: Step) -> Sequence[Line]:
         if step.sampling != "full":
             pair = r"(1-q)N(0)+qN(\pm1)" if step.sampling == "poisson" else r"q\,\delta_G(\ln(1+(e^\varepsilon-1)/q),2)"
-            return (Line("PLD", pair, "Doroshenko et al. 2022"),)
+            return (Line(name="PLD", formula=pair, source="Doroshenko et al. 2022"),)
         total = step.total
         return (
             Line(
-                "PLD",
-                r"\delta(\varepsilon)=\mathbb E_P[(1-e^{\varepsilon-\ell})_+]",
-                "Sommer, Meiser, Mohammadi 2019",
+                name="PLD",
+                formula=r"\delta(\varepsilon)=\mathbb E_P[(1-e^{\varepsilon-\ell})_+]",
+                source="Sommer, Meiser, Mohammadi 2019",
                 note="for Gaussian releases the privacy loss is Gaussian: the same as exact",
                 sigma=lambda budget: total / gaussian_mu(budget),
             ),

@@ -42,21 +42,28 @@ class RDP(Accountant):
         names = "RDP, Mironov's conversion", "RDP, improved conversion"
         if step.sampling != "full":
             return (
-                Line(names[0], _PAIR, "opposite rows [ours]; Mironov 2017, Proposition 3", conversion="mironov"),
-                Line(names[1], _PAIR, "opposite rows [ours]; Canonne, Kamath, Steinke 2020", conversion="improved"),
+                Line(
+                    name=names[0], formula=_PAIR, source="opposite rows [ours]; Mironov 2017, Proposition 3", conversion="mironov"
+                ),
+                Line(
+                    name=names[1],
+                    formula=_PAIR,
+                    source="opposite rows [ours]; Canonne, Kamath, Steinke 2020",
+                    conversion="improved",
+                ),
             )
         total = step.total
         return (
             Line(
-                names[0],
-                r"\varepsilon=\min_\alpha R(\alpha)+\tfrac{\ln(1/\delta)}{\alpha-1}",
-                "Mironov 2017, Propositions 3 and 7",
+                name=names[0],
+                formula=r"\varepsilon=\min_\alpha R(\alpha)+\tfrac{\ln(1/\delta)}{\alpha-1}",
+                source="Mironov 2017, Propositions 3 and 7",
                 sigma=lambda budget: rdp.gaussian_sigma(budget, total),
             ),
             Line(
-                names[1],
-                r"\varepsilon=\min_\alpha R(\alpha)+\ln\tfrac{\alpha-1}{\alpha}-\tfrac{\ln\delta+\ln\alpha}{\alpha-1}",
-                "Canonne, Kamath, Steinke 2020, Proposition 12",
+                name=names[1],
+                formula=r"\varepsilon=\min_\alpha R(\alpha)+\ln\tfrac{\alpha-1}{\alpha}-\tfrac{\ln\delta+\ln\alpha}{\alpha-1}",
+                source="Canonne, Kamath, Steinke 2020, Proposition 12",
                 sigma=lambda budget: total * _improved_sigma(budget),
             ),
         )
@@ -97,15 +104,15 @@ def _pure(epsilon: float) -> Floats:
 def _of_mixture(event: Mixture) -> Sequence[Line]:
     return (
         Line(
-            "Mixture, RDP as published",
-            _OF_MIXTURE,
-            "Chen, Lee, Kifer 2019, Propositions 1 and 3",
+            name="Mixture, RDP as published",
+            formula=_OF_MIXTURE,
+            source="Chen, Lee, Kifer 2019, Propositions 1 and 3",
             sigma=lambda budget: mixture_rdp_sigma(budget, *event.parts, "mironov"),
         ),
         Line(
-            "Mixture, RDP improved",
-            _OF_MIXTURE,
-            "Chen, Lee, Kifer 2019, Proposition 3; Canonne, Kamath, Steinke 2020",
+            name="Mixture, RDP improved",
+            formula=_OF_MIXTURE,
+            source="Chen, Lee, Kifer 2019, Proposition 3; Canonne, Kamath, Steinke 2020",
             sigma=lambda budget: mixture_rdp_sigma(budget, *event.parts, "improved"),
         ),
     )

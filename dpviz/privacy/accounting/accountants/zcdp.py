@@ -25,13 +25,13 @@ class ZCDP(Accountant):
 
     def lines(self, step: Step) -> Sequence[Line]:
         if step.sampling != "full":
-            return (Line("zCDP", r"\rho=T\mu^2/2", "Bun, Steinke 2016"),)
+            return (Line(name="zCDP", formula=r"\rho=T\mu^2/2", source="Bun, Steinke 2016"),)
         total = step.total
         return (
             Line(
-                "zCDP",
-                rf"\varepsilon=\rho+2\sqrt{{\rho\ln(1/\delta)}},\ \rho=({step.formula})^2/2\sigma^2",
-                "Bun, Steinke 2016, Proposition 1.3",
+                name="zCDP",
+                formula=rf"\varepsilon=\rho+2\sqrt{{\rho\ln(1/\delta)}},\ \rho=({step.formula})^2/2\sigma^2",
+                source="Bun, Steinke 2016, Proposition 1.3",
                 note="the same as RDP with Mironov's conversion: both take the best order of the same line",
                 sigma=lambda budget: total / math.sqrt(2 * rdp.zcdp_rho(budget)),
             ),
