@@ -17,6 +17,7 @@ from support_kept import LONG, Numbers, numbers, same
 from support_pages import opened, settled
 
 _NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?")
+MOST = 50  # parts of an element that are kept each by two sums
 _LAYOUT = ("main", "column", "flex_container")
 
 #: a page and its address, by the file of its numbers
@@ -37,6 +38,16 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "accounting": ("Accounting", {"mechanism": "output-gaussian", "epsilon": "0.5"}),
     "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5"}),
     "sensitivity-objective": ("Sensitivity", {"mechanism": "kst-objective", "epsilon": "2"}),
+    "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy"}),
+    "one-model-local": ("One_model", {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2"}),
+    "person-filter": ("Person", {"mechanism": "renyi-filter", "colour": "noise", "epsilon": "0.5"}),
+    "audit-exceeded": ("Audit", {"mechanism": "dbdp-pi", "runs": "200", "pair": "worst-case"}),
+    "audit-label-flip": ("Audit", {"mechanism": "dp-gd", "runs": "200", "pair": "label-flip", "row": "1"}),
+    "groups-cuts": ("Groups", {"dataset": "census-500", "group": "age", "cuts": "30,50", "metric": "log-loss"}),
+    "sensitivity-training": ("Sensitivity", {"mechanism": "rsgd-ar", "part": "training"}),
+    "excess-risk": ("Sensitivity", {"mechanism": "dp-gd", "dp-gd.steps": "20", "risk": "epsilon", "epsilon": "0.5"}),
+    "excess-risk-bounds": ("Sensitivity", {"mechanism": "output-gaussian", "risk": "n", "sizes": "large"}),
+    "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates"}),
     "lessons": ("Lessons", {}),
     "data": ("Data", {"dataset": "census-500", "epsilon": "0.5"}),
 }
@@ -50,7 +61,7 @@ def shown(page: str, **query: str) -> list[Numbers]:
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
         values = [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
         if element.type not in _LAYOUT and not text.startswith("<script"):
-            found.append([element.type, *numbers(np.array_split(values, len(values) // (2 * LONG) + 1))])
+            found.append([element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, MOST)))])
     return found
 
 
