@@ -52,7 +52,7 @@ from dpviz.spending.records import RELEASES, from_record, to_record
 WHAT = ("release", "search", "range", "other")
 _VERSION = 1
 _MOST_TEXT = 2_000
-_MOST_RELEASES = 10**9  # that one entry may stand for
+_MOST_RELEASES = 10**9  # that one entry may stand for; random batches, whose total takes longer, count a hundredfold
 _FIX = "It is no ledger, or was changed by hand. Take a copy of it, or make a new one."
 _MOST_BYTES = 1 << 24  # some 20,000 entries
 _WAIT = 60.0  # seconds for another writer
@@ -85,7 +85,8 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_instance("release", self.release, *RELEASES)
-        if not isinstance(self.release, Budget) and sum(step.count for step in steps_of(self.release)) > _MOST_RELEASES:
+        steps = () if isinstance(self.release, Budget) else steps_of(self.release)
+        if sum(step.count if step.sampling == "full" else 100 * step.count for step in steps) > _MOST_RELEASES:
             raise InvalidInput("release", f"stands for more than {_MOST_RELEASES:,} releases", "Enter its budget instead.")
         check_choice("what", self.what, WHAT)
         check_instance("status", self.status, Status)

@@ -263,6 +263,7 @@ def test_files_that_are_no_ledger_are_refused_in_words(old: str, new: str, tmp_p
         lambda ledger: Entry(PureEpsilon(1.0), call=3),
         lambda ledger: Entry(PureEpsilon(1.0), person_rows=1.5),
         lambda ledger: Entry(Repeated(Repeated(PureEpsilon(1e-9), 10**9), 2)),
+        lambda ledger: Entry(Repeated(Sampled(Gaussian.of_rows(1.0, 1.1), 0.02), 10**8)),  # minutes for a total
         lambda ledger: ledger.spend("x"),
         lambda ledger: ledger.spend(Entry(PureEpsilon(0.1)), "replace-one"),
         lambda ledger: Ledger(5),
