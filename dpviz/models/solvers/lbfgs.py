@@ -14,7 +14,8 @@ from dpviz.models.rows import Rows
 
 Indices = NDArray[np.intp]
 
-_MEMORY = 10  # secant pairs
+_MEMORY = 20  # secant pairs
+_PATIENCE = 12  # steps between two looks for slow replicas: a new preconditioner forgets the pairs
 _NEAR = 0.2  # mean difference of curvatures at which a shared Hessian is about as good as a sampled one
 
 
@@ -163,7 +164,7 @@ class Batch:
             new_norm = np.sqrt(dot(new, new))
             slow = active[(new_norm > 0.5 * norm[active]) & (new_norm > renew_above)]
             gradient[active], norm[active] = new, new_norm
-            if len(slow) and not imprecise:
+            if len(slow) and k % _PATIENCE == _PATIENCE - 1:
                 self.precondition(slow)
         return active[norm[active] > enough(active)]
 
