@@ -64,26 +64,6 @@ class LinearFeatureNoise(FeatureNoise):
             total += common + scale[:, None] * own
         return total
 
-    def over_batches(
-        self, theta: Floats, rows: Rows, batches: NDArray[np.intp], noise: Sequence[NDArray[np.floating]], scale: Floats
-    ) -> Floats:
-        # batches are short: products of all seeds at once cost less than leaving out zeros seed by seed
-        kind, total, own = theta.dtype.type, np.zeros(theta.shape), np.zeros(theta.shape)
-        signed = rows.signed_rows32 if kind is np.float32 else rows.signed_rows
-        plain = theta.transpose(0, 2, 1)
-        along = plain * scale.astype(kind)
-        for block in row_blocks(batches.shape[1], theta.shape[0] * theta.shape[1]):
-            index = batches[:, block]
-            x, y = signed.take(index, axis=0), rows.y.take(index).astype(kind)
-            z = np.stack([draw.take(which, axis=0) for draw, which in zip(noise, index, strict=True)]).astype(kind, copy=False)
-            z *= y[:, :, None]
-            margin = x @ plain
-            margin += z @ along
-            slope = self.loss.slope_inplace(margin).transpose(0, 2, 1)
-            total += slope @ x
-            own += slope @ z
-        return total + scale[:, None] * own
-
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
         return linear_mixed(rows.y * slope, curvature, rows.X, theta)
