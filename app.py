@@ -11,7 +11,7 @@ if __name__ == "__main__":  # Streamlit draws the page
     playing.step()
     with st.container(key="stage"):
         left, right = st.columns([5, 2], vertical_alignment="center")
-    spec = sidebar.sidebar(fields.Group(KEYS, settings.fields_of), budget=left.container(key="budget"), measured=True)
+    spec = sidebar.Sidebar(fields.Group(KEYS, settings.fields_of), budget=left.container(key="budget"), measured=True).draw()
     with right:
         playing.controls()
     page.problems()

@@ -8,7 +8,7 @@ from dpviz.dashboard.one_run import KEYS, sections, views
 theme = page.start("One model", "What does privacy cost this model, and does it protect anyone?")
 answer = st.container()
 left, right = st.columns(2, gap="medium", vertical_alignment="center")
-spec = sidebar.sidebar(fields.Group(KEYS, views.fields_of), budget=left.container(key="budget"), measured=True)
+spec = sidebar.Sidebar(fields.Group(KEYS, views.fields_of), budget=left.container(key="budget"), measured=True).draw()
 with right:
     views.TRAINING.draw(help=None)  # its label says it
 page.problems()

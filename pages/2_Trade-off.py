@@ -12,7 +12,7 @@ settings.apply_chosen_knobs()
 own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 budget = st.container(key="budget")
-spec = sidebar.sidebar(own, budget=budget, measured=True)
+spec = sidebar.Sidebar(own, budget=budget, measured=True).draw()
 chosen = settings.read(own, spec)
 page.problems()
 with answer:

@@ -16,7 +16,7 @@ answer = st.container()
 left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
 with left:
     budget = st.container(key="budget")
-spec = sidebar.sidebar(own, budget=budget, measured=True)
+spec = sidebar.Sidebar(own, budget=budget, measured=True).draw()
 doing = "Training and measuring each row's influence"
 found = tasks.current("rows", doing, partial(inspected.inspect_with_influence, spec), of=spec, kept=False)
 if found is not None:

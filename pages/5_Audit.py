@@ -9,7 +9,7 @@ theme = page.start("Audit", "Can an attacker tell whether a person was in the da
 answer = st.container()
 own = fields.Group(KEYS, lambda spec: (*attack.fields_of(spec), *one_training.fields_of(spec), *ordinary_rows.fields_of(spec)))
 left, right = st.columns(2, gap="large", vertical_alignment="center")
-spec = sidebar.sidebar(own, budget=left.container(key="budget"))
+spec = sidebar.Sidebar(own, budget=left.container(key="budget")).draw()
 with right:
     ordinary = own["attacked"].draw()
 asked = None if ordinary else attack.controls(own)

@@ -10,7 +10,7 @@ theme = page.start("Accounting", "What do several trainings cost together, and h
 own = fields.Group(KEYS, comparison.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large", vertical_alignment="center")
-spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
+spec = sidebar.Sidebar(own, budget=left.container(key="budget"), measured=True).draw()
 page.problems()
 with right:
     subject = comparison.subject_of(spec, own["compare"])

@@ -9,7 +9,7 @@ theme = page.start("Guarantees", "Which guarantees are proved?")
 own = fields.Group(KEYS, table.fields_of)
 answer = st.container()
 left, right = st.columns(2, gap="large")
-spec = sidebar.sidebar(own, budget=left.container(key="budget"), measured=True)
+spec = sidebar.Sidebar(own, budget=left.container(key="budget"), measured=True).draw()
 with right:
     attacker = table.choose_attacker(own)
 page.problems()

@@ -9,7 +9,7 @@ theme = page.start("Sensitivity", "How far can one row move what is released?")
 own = fields.Group(KEYS, settings.fields_of)
 answer = st.container()
 budget = st.container(key="budget")
-spec = sidebar.sidebar(own, budget=budget)
+spec = sidebar.Sidebar(own, budget=budget).draw()
 page.problems()
 with answer:
     recursion.headline(spec)

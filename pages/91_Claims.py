@@ -8,7 +8,7 @@ from dpviz.dashboard.frame import fields, page, sidebar
 
 theme = page.start("Claims", "Do the claims of the papers hold?")
 own = fields.Group(KEYS, views.fields_of)
-spec = sidebar.sidebar(own, shows="nothing")
+spec = sidebar.Sidebar(own, shows="nothing").draw()
 page.problems()
 answer = st.container()
 full = bool(own["thorough"].value())

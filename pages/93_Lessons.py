@@ -5,7 +5,7 @@ from dpviz.dashboard.lessons import KEYS, view
 
 theme = page.start("Lessons", "Lessons: a question, a page that answers it, and why")
 own = fields.Group(KEYS, view.fields_of)
-sidebar.sidebar(own, shows="nothing")
+sidebar.Sidebar(own, shows="nothing").draw()
 page.problems()
 view.draw(own, theme)
 view.terms()

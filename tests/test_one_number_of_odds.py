@@ -16,7 +16,7 @@ from dpviz.common.random import standard_gamma_sphere
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.frame.pinned import compare_bounds
 from dpviz.dashboard.jobs import cached_runs
-from dpviz.experiments.run.setup import mechanism_for_rows
+from dpviz.experiments.run.setup import mechanism_of
 from dpviz.experiments.studies import answers, inspected, noise_comparison
 from dpviz.experiments.studies.odds import attack_of, odds_over
 from dpviz.mechanisms.attack import ALONE, Attack, strongest_attack
@@ -70,7 +70,7 @@ def test_the_audit_allows_what_is_proved_for_its_pair(mechanism: str) -> None:
     spec = spec_of(mechanism)
     result = audit_run(spec, runs=40)
     run = dpviz.resolve(spec)
-    played = mechanism_for_rows(spec, ROWS)
+    played = mechanism_of(spec, ROWS)
     pair = worst_case(played, get_model("logistic"), run.budget, n=ROWS, d=FEATURES, lam=run.lam)
     attack = strongest_attack(played, pair.first.setting, result.calibration)
     claimed = result.calibration.claimed_budget

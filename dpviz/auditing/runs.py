@@ -25,7 +25,7 @@ from dpviz.auditing.result import AuditResult
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput, check_choice, check_integer
 from dpviz.experiments.run.resolve import dataset_of, resolve
-from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
+from dpviz.experiments.run.setup import mechanism_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.models import get_model
 from dpviz.models.problem import Problem
@@ -76,7 +76,7 @@ def _pair_of(spec: RunSpec, kind: str, row: int | None, other: int | None) -> Pa
         run = resolve(spec)
         rows = min(ROWS, math.ceil(1 / run.budget.delta) - 1)  # few enough that delta is below 1/n
         persons = dataset_of(run.spec).person_rows
-        built = mechanism_for_rows(spec, rows)
+        built = mechanism_of(spec, rows)
         return worst_case(built, get_model(spec.model), run.of_method, n=rows, d=FEATURES, lam=run.lam, person_rows=persons)
     shared = setup_for(spec)
     problem, ids = _without_preparation(shared.problem), shared.split.train
@@ -133,7 +133,7 @@ def watch_run(
     """The game on a run as it goes on; its seed is that of the game. See `pair_of`, and `dpviz.auditing.watch` for the rest."""
     fixed = replace(resolve(spec).spec, seeds=1)
     pair = pair_of(fixed, kind, row, other)
-    mechanism, budget = mechanism_for_rows(fixed, pair.first.n), resolve(fixed).of_method
+    mechanism, budget = mechanism_of(fixed, pair.first.n), resolve(fixed).of_method
     game = prepare(mechanism, pair.first, pair.second, budget, runs, fixed.seed, score, confidence)
     return ((pair, result) for result in watch(game, monitor, looks))
 
@@ -164,7 +164,7 @@ def one_run_of(spec: RunSpec, canaries: int = 1000, *, monitor: Monitor = ignore
     Args:
         canaries: how many; they are the rows of a dataset of their own, so of the run's rows only public facts are used.
     """
-    mechanism, run = mechanism_for_rows(spec, check_integer("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
+    mechanism, run = mechanism_of(spec, check_integer("canaries", canaries, 10, MOST_CANARIES)), resolve(spec)
     budget = run.of_method
     made = axis_canaries(mechanism, get_model(spec.model), budget, canaries, run.lam)
     return made, audit_one_run(mechanism, made, budget, spec.seed, monitor=monitor)

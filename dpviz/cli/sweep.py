@@ -161,7 +161,7 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
     from dpviz.experiments.run.settings import SETTINGS
     from dpviz.experiments.run.spec import RunSpec
     from dpviz.experiments.sweeps.sweep import SweepSpec
-    from dpviz.mechanisms import get_mechanism
+    from dpviz.mechanisms import get_knob
 
     first = options.spec
     table = None if first is None or first.lower().endswith(".toml") else first
@@ -184,12 +184,10 @@ def spec_of(options: argparse.Namespace) -> SweepSpec:
         mechanism, dot, knob = name.partition(".")
         if not equals or not dot:
             raise InvalidInput("--set", f"needs ID.KNOB=VALUE, got {item!r}", "For example: --set dp-gd.steps=20.")
-        knobs = get_mechanism(mechanism).knobs()
+        declared = get_knob(mechanism, knob, "--set")
         if mechanism not in named:
             raise InvalidInput("--set", f"{mechanism!r} is not in this sweep", f"It has: {', '.join(named)}.")
-        if knob not in knobs:
-            raise InvalidInput("--set", f"{mechanism} has no {knob!r}", f"It has: {', '.join(knobs) or 'nothing to set'}.")
-        named[mechanism] = {**named[mechanism], knob: knobs[knob].parse(knob, value)}
+        named[mechanism] = {**named[mechanism], knob: declared.parse(knob, value)}
     values["mechanisms"] = named
     if options.epsilons is not None:
         values["epsilons"] = _epsilons(options.epsilons)

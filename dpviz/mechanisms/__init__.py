@@ -18,4 +18,4 @@ from dpviz.mechanisms.capabilities import (
     PublicSteps,
     ReleasesGaussians,
 )
-from dpviz.mechanisms.registry import get_mechanism, list_mechanisms
+from dpviz.mechanisms.registry import get_knob, get_mechanism, list_mechanisms

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 from dpviz.common.validate import InvalidInput, check_choice
-from dpviz.mechanisms.base import Mechanism
+from dpviz.mechanisms.base import Knob, Mechanism
 from dpviz.models import Setting
 
 #: in the place of an id: the method that a rule of public facts names
@@ -106,3 +106,15 @@ def get_mechanism(name: str) -> type[Mechanism]:
     'DP-GD'
     """
     return _all()[check_choice("mechanism", name, _all())]
+
+
+def get_knob(mechanism: str, knob: str, name: str) -> Knob:
+    """A mechanism's knob by both ids.
+
+    Raises:
+        InvalidInput: no such mechanism, or under `name` no such knob.
+    """
+    knobs = get_mechanism(mechanism).knobs()
+    if knob not in knobs:
+        raise InvalidInput(name, f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(knobs) or 'nothing to set'}.")
+    return knobs[knob]

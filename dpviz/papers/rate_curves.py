@@ -7,11 +7,11 @@ import numpy as np
 
 from dpviz.common.arrays import Floats
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.setup import mechanism_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.excess_risk import Axis, Excess
 from dpviz.experiments.sweeps.curves import loglog_slope
-from dpviz.mechanisms import CountsSteps, protection
+from dpviz.mechanisms import CountsSteps
 from dpviz.models import get_model
 from dpviz.papers import rates
 from dpviz.papers.rate_tables import ROWS
@@ -25,7 +25,7 @@ def applies_to(spec: RunSpec) -> bool:
 def facts_of(spec: RunSpec) -> rates.Facts:
     """The arguments of the rates at this run."""
     s = setting_of(spec)
-    mechanism = protection.settle(spec.build(), s, resolve(spec).budget)
+    mechanism = mechanism_of(spec)
     # a method that takes no gradient steps of its own has no T in the sense of the tables
     steps = mechanism.step_count(s) if isinstance(mechanism, CountsSteps) else 50
     finite = s.beta < np.inf

@@ -31,7 +31,7 @@ from dpviz.auditing.pairs import Pair, differing_rows, label_flip, make
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.auditing.runs import audit_run, one_run_of, pair_of, watch_run
 from dpviz.auditing.survey import survey, table
-from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
+from dpviz.experiments.run.setup import mechanism_of, setup_for
 from dpviz.influence import influence_of
 from dpviz.mechanisms import HasWorstPair, Mechanism
 from dpviz.mechanisms.gradient.dp_gd import DPGD
@@ -118,7 +118,7 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
             share = n / run.n_train if isinstance(knob, Number) and knob.share_of_rows else 1.0
             assert getattr(other, name) == pytest.approx(share * getattr(chosen, name), abs=0.5 if share < 1 else 0)
 
-    same(mechanism_for_rows(spec, 1000), 1000)
+    same(mechanism_of(spec, 1000), 1000)
     same(Halves.make(spec).mechanism, run.n_train // 2)
     if network:
         assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
@@ -129,7 +129,7 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
 def test_the_batches_of_a_claim_stay_those_of_the_run() -> None:
     """PIDP claims single rows only: on more rows than the run's they are no larger share, and the claim is audited."""
     spec = dpviz.RunSpec("teaching", mechanism="pidp-sgd", seeds=1)
-    assert mechanism_for_rows(spec, 1000).batch_size == 1
+    assert mechanism_of(spec, 1000).batch_size == 1
     assert spec.build().knobs()["batch_size"].unit == "rows", "what keeps its share of the rows is declared, not read off a unit"
     assert one_run_of(spec, 1000)[1].calibration.claimed_budget is not None
 

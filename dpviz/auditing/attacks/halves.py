@@ -27,7 +27,7 @@ from dpviz.common.version import engine_version
 from dpviz.datasets.catalogue import is_in_memory
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
+from dpviz.experiments.run.setup import mechanism_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, Training, protection
 from dpviz.models import Model, Rows, Setting
@@ -95,7 +95,7 @@ class Halves:
     @cached_property
     def mechanism(self) -> Mechanism:
         """The mechanism with the hyperparameters of the run, of which automatic ones follow from all its rows."""
-        return mechanism_for_rows(self.spec, self.size)
+        return mechanism_of(self.spec, self.size)
 
     @property
     def size(self) -> int:

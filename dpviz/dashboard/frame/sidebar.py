@@ -101,8 +101,8 @@ class Sidebar:
         pinned.PINNED.value()
         self._query = address.write(resolved.request, [*self._run, _TYPED], self._keys)
 
-    def draw(self) -> None:
-        """Draws it, and the slider of ε; call once."""
+    def draw(self) -> RunSpec:
+        """Draws it, and the slider of ε, and returns the run; call once."""
         state, run = st.session_state, self._run
         with st.sidebar:
             with st.container(gap="xxsmall", key="pages"):
@@ -141,6 +141,7 @@ class Sidebar:
             self._budget()
         address.remember_drawn([*run, _TYPED], self._keys)
         session.forget_options()
+        return self.spec
 
     def show_run(self, budget: DeltaGenerator) -> None:
         """All controls of the run, for a page with a part that depends on it; the slider of ε stands in `budget`."""
@@ -165,15 +166,6 @@ def _paid(spec: RunSpec) -> None:
 
     if note := fields.read_or_default(known, ""):
         panels.note(note)
-
-
-def sidebar(
-    own: fields.Group | None = None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
-) -> RunSpec:
-    """Draws the controls and returns the run they stand for; see `Sidebar`."""
-    made = Sidebar(own, budget, measured=measured, shows=shows)
-    made.draw()
-    return made.spec
 
 
 def _compare(spec: RunSpec) -> None:

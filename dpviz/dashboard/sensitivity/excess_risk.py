@@ -9,14 +9,13 @@ import streamlit as st
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import tasks
-from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.setup import mechanism_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import excess_risk
 from dpviz.experiments.sweeps.curves import loglog_slope
 from dpviz.figures import lines
 from dpviz.figures.style import Look, Theme
-from dpviz.mechanisms import CountsSteps, HasExcessTheory, protection
+from dpviz.mechanisms import CountsSteps, HasExcessTheory
 from dpviz.models import get_model
 from dpviz.papers import rate_curves
 from dpviz.reporting import pictures, words
@@ -236,7 +235,7 @@ def _regime(found: Found) -> None:
     """A note on the larger term, noise or optimisation, and the settings at which the rate holds."""
     spec = found.spec
     worst, setting = excess_risk.share_of_the_start(found.formulas), setting_of(spec)
-    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
+    mechanism = mechanism_of(spec)
     settled = mechanism.forgets_start if isinstance(mechanism, HasExcessTheory) else {}
     if worst is None and not (settled and setting.convex):
         return

@@ -13,7 +13,7 @@ from dpviz.dashboard.frame import fields, links, pinned
 from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.sensitivity import explanation
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
+from dpviz.experiments.run.setup import calibration_of, mechanism_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import observed, scaling
 from dpviz.figures import lines, recursion
@@ -145,7 +145,7 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
     """Every bound for this very run, and the observed movement, as bars."""
     st.header("What one row can change", anchor=False)
     setting = setting_of(spec)
-    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
+    mechanism = mechanism_of(spec)
     bounds = protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else ()
     cal = calibration_of(spec)
     if not np.isfinite(cal.sensitivity):
@@ -235,7 +235,7 @@ def guarantee_badge(spec: RunSpec) -> None:
     with st.container(key="buttons-next"):
         links.examine(spec.mechanism)
     setting = setting_of(spec)
-    mechanism = protection.settle(spec.build(), setting, resolve(spec).budget)
+    mechanism = mechanism_of(spec)
     with st.expander("How is this computed?"):
         for b in protection.sensitivity_bounds(mechanism, setting) if isinstance(mechanism, BoundsSensitivity) else ():
             st.markdown(f"**{words.markdown(b.label)}** = {words.three(b.value)}. {words.markdown(b.source)}")

@@ -14,7 +14,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.sweeps import curves
 from dpviz.experiments.sweeps import grid as tuning
 from dpviz.experiments.sweeps.sweep import SweepSpec
-from dpviz.mechanisms import get_mechanism, list_mechanisms
+from dpviz.mechanisms import get_knob, list_mechanisms
 from dpviz.mechanisms.knobs import Choice, Form, Number, Pick, Whole
 from dpviz.models import get_model
 from dpviz.papers.figures import catalogue
@@ -53,10 +53,8 @@ class OtherKnobs(fields.Typed):
             mechanism, dot, knob = path.partition(".")
             if not colon or not dot:
                 raise InvalidInput(name, f"must look like method.knob:value, got {item[:40]!r}", "They are ignored.")
-            declared = get_mechanism(mechanism).knobs()
-            if knob not in declared:
-                raise InvalidInput(name, f"{mechanism} has no {knob[:40]!r}", f"It has: {', '.join(declared)}.")
-            knobs.setdefault(mechanism, {})[knob] = declared[knob].parse(declared[knob].label, value)
+            declared = get_knob(mechanism, knob, name)
+            knobs.setdefault(mechanism, {})[knob] = declared.parse(declared.label, value)
         return knobs
 
     def text(self, value: Mapping[str, Mapping[str, Any]]) -> str:

@@ -162,8 +162,8 @@ def setting_of(spec: RunSpec) -> Setting:
     return setup_for(spec).problem.setting
 
 
-def mechanism_for_rows(spec: RunSpec, rows: int) -> Mechanism:
-    """A run's mechanism for another number of rows: automatic hyperparameters as in the run, batches of the same share."""
+def mechanism_of(spec: RunSpec, rows: int = 0) -> Mechanism:
+    """A run's mechanism with its automatic hyperparameters; for other `rows` as in the run, with batches of the same share."""
     return protection.settle(spec.build(), setting_of(spec), resolve(spec).budget, rows)
 
 

@@ -15,7 +15,7 @@ from dpviz.common.random import spawn
 from dpviz.common.threads import map_streams
 from dpviz.common.validate import InvalidInput, check_integer
 from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.setup import mechanism_for_rows, setup_for
+from dpviz.experiments.run.setup import mechanism_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Mechanism, ProtectsQuery, Training, protection
 from dpviz.models import Ability, Rows, Setting, derivatives_of
@@ -166,6 +166,6 @@ def sensitivity_over_n(
     for size, inside in track(monitor, sizes, float):
         here = replace(spec, dataset=census_name(size), delta=None, lam=resolve(spec).lam, published_split=False)
         problem = setup_for(here).problem
-        mechanism = mechanism_for_rows(spec, problem.n)
+        mechanism = mechanism_of(spec, problem.n)
         out.append((problem.n, observed_sensitivity(problem, mechanism, pairs, seed=spec.seed, monitor=inside)))
     return out

@@ -11,11 +11,9 @@ import numpy as np
 from dpviz.common.progress import Monitor, ignore, track
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.run.metrics import get_metric
-from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.run import run
-from dpviz.experiments.run.setup import setting_of
+from dpviz.experiments.run.setup import mechanism_of, setting_of
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import protection
 from dpviz.mechanisms.knobs import Number
 
 TIMES, LAMBDAS = 3.0, 10.0  # factors by which hyperparameters and λ are changed
@@ -48,7 +46,7 @@ class Trial:
 def other_settings(spec: RunSpec) -> Iterator[tuple[RunSpec, str]]:
     """The run with each automatic hyperparameter, and then λ, a few times larger and smaller, with the change in words."""
     setting = setting_of(spec)
-    built = protection.settle(spec.build(), setting, resolve(spec).budget)
+    built = mechanism_of(spec)
     for name, knob in built.knobs().items():
         if not (isinstance(knob, Number) and knob.automatic):
             continue

@@ -40,6 +40,17 @@ def accuracy_lines(panel: str, sides: dict[str, tuple[str, Measured]]) -> pd.Dat
     return pd.concat(tables)
 
 
+def best_sides(
+    context: Context, methods: Sequence[tuple[str, Grid]], dataset: str, budgets: Sequence[float], seeds: int, **more: Any
+) -> dict[str, tuple[str, Measured]]:
+    """Label -> (id, best of its grid at each budget) for every method; `more` as of `Context.best`."""
+    out = {}
+    for k, (name, grid) in enumerate(methods):
+        best, _ = context.part(k, len(methods)).best(name, grid, dataset, budgets, seeds, **more)
+        out[list_mechanisms()[name].label] = name, best
+    return out
+
+
 def leads(one: Measured, other: Measured) -> str:
     """Smallest and largest difference of the mean accuracies over the budgets."""
     return span([float(d) for d in one.accuracy.mean(axis=1) - other.accuracy.mean(axis=1)])
@@ -191,17 +202,11 @@ def comparison_test(
         seeds = context.choose(40, 200)
         rows, numbers, tables = [], [], []
         for k, name in enumerate(names):
-            here, parts = context.part(k, len(names)), len(others) + 1
-            mine = here.part(0, parts).best(mechanism, grid, name, budgets, seeds, model=model)[0]
-            rows.append(mine.rows(mechanism))
-            own = list_mechanisms()[mechanism].label
-            sides = {own: (mechanism, mine)}
-            for o, (other, other_grid) in enumerate(others):
-                theirs = here.part(o + 1, parts).best(other, other_grid, name, budgets, seeds, model=model)[0]
-                rows.append(theirs.rows(other))
-                label = list_mechanisms()[other].label
-                sides[label] = (other, theirs)
-                numbers.append((f"{own} minus {label} on {name}", leads(mine, theirs)))
+            here = context.part(k, len(names))
+            sides = best_sides(here, [(mechanism, grid), *others], name, budgets, seeds, model=model)
+            rows += [measured.rows(of) for of, measured in sides.values()]
+            (own, (_, mine)), *rest = sides.items()
+            numbers += [(f"{own} minus {label} on {name}", leads(mine, theirs)) for label, (_, theirs) in rest]
             tables.append(accuracy_lines(name, sides))
         verdict = check(pd.concat(rows))
         return replace(

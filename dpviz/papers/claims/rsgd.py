@@ -10,7 +10,7 @@ import pandas as pd
 from dpviz.mechanisms import list_mechanisms
 from dpviz.models import get_model
 from dpviz.papers.checks import MARGIN, Check, matches
-from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, leads
+from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, best_sides, leads
 from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
 from dpviz.papers.claims.tables import COLUMNS, percent
 from dpviz.papers.verdict import Outcome, Picture, Verdict, combine, summary
@@ -28,6 +28,7 @@ PUBLISHED: Mapping[str, dict[str, Any]] = {
 }
 READINGS = ("calibrated as published", "with the best known calibrations")
 MODELS = ("logistic", "svm")
+BUDGETS = (0.05, 0.1, 0.5, 1.0, 2.0)
 SAVED = 0.01
 _SETTINGS = {  # name -> (training rows, batch size), by batches an epoch
     "Adult's size, batches of 4,000": (36177, 4000),
@@ -47,7 +48,9 @@ def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]
         numbers, tables = [], []
         for k, (reading, name, model) in enumerate(cells):
             panel = f"{name}, {get_model(model).label}, {reading}"
-            sides = _measured(context.part(k, len(cells)), reading, name, model, seeds, [(mechanism, RSGD_AR), *others])
+            published = PUBLISHED if reading == READINGS[0] else {}
+            methods = [(of, [g | published.get(of, {}) for g in grid]) for of, grid in [(mechanism, RSGD_AR), *others]]
+            sides = best_sides(context.part(k, len(cells)), methods, name, BUDGETS, seeds, model=model, delta=DELTA)
             rows[reading] += [measured.rows(of) for of, measured in sides.values()]
             (_, mine), *rest = sides.values()
             numbers += [(f"Ahead of {list_mechanisms()[of].label}, {panel}", leads(mine, theirs)) for of, theirs in rest]
@@ -77,19 +80,6 @@ def _by_reading(outcomes: Mapping[str, Outcome]) -> tuple[Outcome, str]:
     if good:
         return Outcome.ONLY_IF, f"all methods are {good[0]}" if good[0] == READINGS[0] else f"all methods run {good[0]}"
     return Outcome.FAILS, ""
-
-
-def _measured(
-    context: Context, reading: str, dataset: str, model: str, seeds: int, methods: Sequence[tuple[str, Grid]]
-) -> dict[str, tuple[str, Measured]]:
-    """Label -> (id, best of its grid at each budget) for every method."""
-    budgets = (0.05, 0.1, 0.5, 1.0, 2.0)
-    out = {}
-    for k, (name, grid) in enumerate(methods):
-        knobs = [g | PUBLISHED.get(name, {}) for g in grid] if reading == READINGS[0] else grid
-        here = context.part(k, len(methods))
-        out[list_mechanisms()[name].label] = name, here.best(name, knobs, dataset, budgets, seeds, model=model, delta=DELTA)[0]
-    return out
 
 
 def averaging_helps(context: Context) -> Verdict:
