@@ -36,11 +36,8 @@ def accuracy_distribution(
     unit, digits, sign = (100, ".1f", " %") if shares else (1, ".3f", "")
     values = unit * np.asarray(accuracy, float)
     ends = [v for v in (*values, unit * majority, unit * non_private) if not math.isnan(v)]
-    if shares:
-        # whole tens, so that the axis mostly stays where it is while epsilon moves
-        span = (max(0.0, 10.0 * math.floor((min(ends) - 3) / 10)), 101.0)
-    else:
-        span = (0.0, 1.1 * max(ends))
+    # whole tens, so that the axis mostly stays where it is while epsilon moves
+    span = (max(0.0, 10.0 * math.floor((min(ends) - 3) / 10)), 101.0) if shares else (0.0, 1.1 * max(ends))
     low = span[0]
     x, y = stack(values, (span[1] - low) / 40)
     marks = [

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -20,19 +19,9 @@ _EPSILON: Trace = {
 }
 
 
-@dataclass(frozen=True)
-class Level:
-    """A horizontal line with its name: a value of the metric without privacy, or of the commoner class."""
-
-    name: str
-    value: float
-    colour: str
-    dash: str = "solid"
-
-
 def cost_over(
     curve: pd.DataFrame,
-    levels: Sequence[Level],
+    levels: Sequence[tuple[float, Look]],
     chosen: tuple[float, float, float | None],
     look: Look,
     theme: Theme,
@@ -44,6 +33,7 @@ def cost_over(
 
     Args:
         curve: columns epsilon, mean, low, high, right.
+        levels: values of the metric without privacy and of the commoner class, as horizontal lines with their names.
         chosen: epsilon, the metric's mean there, and the share of right guesses (None where nothing is proved).
         title, shares: of the metric, and whether it is a share.
     """
@@ -62,7 +52,7 @@ def cost_over(
         line_trace(e, mean, {"color": look.colour, "width": 4}, hover, **above),
         marker_trace([epsilon], [unit * here], dot, hover, **above),
     ]
-    values = np.r_[low, high, unit * here, [unit * one.value for one in levels]]
+    values = np.r_[low, high, unit * here, [unit * value for value, _ in levels]]
     bottom = 10 * math.floor((np.nanmin(values) - 1) / 10) if shares else 0.0
     small: Trace = {"size": FONT_SIZE - 1}
     left: Trace = {"paper": "xy", "xanchor": "left", "yanchor": "bottom"}
@@ -89,27 +79,27 @@ def cost_over(
     )
 
 
-def _lines(levels: Sequence[Level], unit: float, ends: tuple[float, float], place: Trace) -> list[Trace]:
+def _lines(levels: Sequence[tuple[float, Look]], unit: float, ends: tuple[float, float], place: Trace) -> list[Trace]:
     """Levels as lines across the plot."""
     across = [10**end for end in ends]
-    strokes: list[Trace] = [{"color": one.colour, "width": 2, "dash": one.dash} for one in levels]
-    return [line_trace(across, [unit * one.value] * 2, line, **place) for one, line in zip(levels, strokes, strict=True)]
+    strokes: list[Trace] = [{"color": look.colour, "width": 2, "dash": look.dash} for _, look in levels]
+    return [line_trace(across, [unit * value] * 2, line, **place) for (value, _), line in zip(levels, strokes, strict=True)]
 
 
-def _names(levels: Sequence[Level], unit: float, ends: tuple[float, float], axis: str) -> list[Trace]:
+def _names(levels: Sequence[tuple[float, Look]], unit: float, ends: tuple[float, float], axis: str) -> list[Trace]:
     """Names of levels: the first at small budgets, where the curve is low, the others at large ones."""
     places = [(ends[-1], "right") if k else (ends[0], "left") for k in range(len(levels))]
     return [
         note(
-            escape(one.name),
+            escape(look.name),
             x,
-            unit * one.value,
+            unit * value,
             xanchor=side,
             yanchor="bottom",
             yref=axis,
-            font={"size": FONT_SIZE - 1, "color": one.colour},
+            font={"size": FONT_SIZE - 1, "color": look.colour},
         )
-        for one, (x, side) in zip(levels, places, strict=True)
+        for (value, look), (x, side) in zip(levels, places, strict=True)
     ]
 
 

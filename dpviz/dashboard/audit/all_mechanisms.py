@@ -53,10 +53,10 @@ def _show(rows: list[survey.Surveyed], theme: Theme) -> None:
     summary = (
         f"{count} attacked; claim exceeded: {', '.join(bad) or 'none'}. For the others that claim anything: no violation found."
     )
-    shown = []
-    for r in rows:
-        proved = math.isfinite(r.proved)
-        shown.append((r.label, r.claimed if math.isfinite(r.claimed) else r.proved, r.audited, r.exceeded, proved))
+    shown = [
+        (r.label, r.claimed if math.isfinite(r.claimed) else r.proved, r.audited, r.exceeded, math.isfinite(r.proved))
+        for r in rows
+    ]
     charts.chart(pictures.board(shown, theme), "board", summary, lambda: survey.table(rows))
     with st.expander("As a table"):
         tables.table([_line(row) for row in rows], _COLUMNS)

@@ -78,12 +78,10 @@ class Asked(NamedTuple):
 def controls(own: fields.Group) -> Asked:
     """Draws them, rows only where the pair uses them."""
     asked = [key for key, pairs in CHOSEN.items() if own["pair"].value() in pairs]
-    chosen: dict[str, int | None] = {"row": None, "other": None}
     places = st.columns(2 + len(asked))
     pair, runs = own["pair"].draw(place=places[0]), int(own["runs"].draw(place=places[1]))
-    for key, place in zip(asked, places[2:], strict=True):
-        chosen[key] = own[key].draw(place=place, placeholder="row id")
-    return Asked(pair, chosen["row"], chosen["other"], runs)
+    chosen = {key: own[key].draw(place=place, placeholder="row id") for key, place in zip(asked, places[2:], strict=True)}
+    return Asked(pair, chosen.get("row"), chosen.get("other"), runs)
 
 
 def attack(spec: RunSpec, asked: Asked) -> Job[Any]:

@@ -187,7 +187,6 @@ def _share(value: float) -> str:
     return "none" if np.isnan(value) else f"{100 * value:.2f}\u00a0%"
 
 
-SHADOWS = 256
 _MOST = 12  # exposed rows in the table
 
 

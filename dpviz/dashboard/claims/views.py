@@ -71,11 +71,8 @@ class Shown:
 
 def shown_claims(spec: RunSpec, about: str, full: bool) -> list[Shown]:
     """The claims that were chosen, with their verdicts."""
-    if about == MECHANISM:
-        chosen = list(claims_of(spec.mechanism))
-    else:
-        chosen = [c for c in list_claims().values() if not about or c.paper == about]
-    return [_shown(claim, full, spec.seed) for claim in chosen]
+    of_paper = (claim for claim in list_claims().values() if not about or claim.paper == about)
+    return [_shown(claim, full, spec.seed) for claim in (claims_of(spec.mechanism) if about == MECHANISM else of_paper)]
 
 
 def _shown(claim: Claim, full: bool, seed: int) -> Shown:

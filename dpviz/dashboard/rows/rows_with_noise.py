@@ -28,9 +28,9 @@ def before_after(run: inspected.Inspected, influence: Influence, chosen: Chosen,
     draws = run.spec.seeds
     first = 0 if run.first is None else max(int(run.first[i]), 0)
     mechanism = run.spec.build()
-    released = mechanism.rows_in_words(influence.problem.setting) if isinstance(mechanism, NoisesRows) else ""
     if not isinstance(mechanism, NoisesRows):
         return
+    released = mechanism.rows_in_words(influence.problem.setting)
     st.header("This row in the table with noise (D_priv)", anchor=False)
     replica = first
     if draws > 1:

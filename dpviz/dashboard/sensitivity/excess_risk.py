@@ -76,12 +76,8 @@ class Found:
     @cached_property
     def lines(self) -> list[tuple[str, list[float], float]]:
         """(name, values, slope) of every formula with all constants that says something here."""
-        out = []
-        for key, label in FORMULAS.items():
-            values = [f.get(key, np.nan) for f in self.formulas]
-            if np.isfinite(values).any():
-                out.append((label, values, loglog_slope(self.x, values)[0]))
-        return out
+        every = ((label, [f.get(key, np.nan) for f in self.formulas]) for key, label in FORMULAS.items())
+        return [(label, values, loglog_slope(self.x, values)[0]) for label, values in every if np.isfinite(values).any()]
 
 
 def picture(spec: RunSpec, theme: Theme) -> Found | None:
@@ -119,19 +115,14 @@ def details(spec: RunSpec, found: Found) -> None:
     over, points = found.over, found.points
     with st.expander("Slopes and values of every bound and rate"):
         middle = len(points) // 2
-        rows = [("observed", words.two(found.slope), words.three(points[middle].mean), "trained")]
-        for label, values, fitted in found.lines:
-            rows.append((label, words.two(fitted), words.three(values[middle]), "all constants known [ours]"))
+        rows = [("observed", found.slope, points[middle].mean, "trained")]
+        rows += [(label, fitted, values[middle], "all constants known [ours]") for label, values, fitted in found.lines]
         rows += [
-            (
-                f"rate: {c.row.method} ({c.table})" + (" ← this method" if c.own else ""),
-                words.two(c.slope),
-                words.three(c.value),
-                "O(·) taken as 1",
-            )
+            (f"rate: {c.row.method} ({c.table}){' ← this method' if c.own else ''}", c.slope, c.value, "O(·) taken as 1")
             for c in found.published
         ]
-        tables.table(rows, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
+        texts = [(line, words.two(slope), words.three(value), constants) for line, slope, value, constants in rows]
+        tables.table(texts, ("", f"slope over {over.title}", f"value at {words.three(over.of(points[middle]))}", "constants"))
         _regime(found)
     _how(spec, over, _grid(spec, over))
 

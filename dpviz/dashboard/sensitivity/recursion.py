@@ -113,10 +113,8 @@ def _thin(trace: Any, most: int = 4000) -> np.ndarray:
 
 
 def _trace_table(trace: Any) -> pd.DataFrame:
-    table = pd.DataFrame({"epoch": trace.epoch, "event": trace.event, "step": trace.step, "rho": trace.rho})
-    for j, position in enumerate(trace.positions):
-        table[f"batch {position}"] = trace.value[:, j]
-    return table
+    batches = {f"batch {position}": trace.value[:, j] for j, position in enumerate(trace.positions)}
+    return pd.DataFrame({"epoch": trace.epoch, "event": trace.event, "step": trace.step, "rho": trace.rho} | batches)
 
 
 def headline(spec: RunSpec) -> None:

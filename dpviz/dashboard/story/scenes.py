@@ -20,7 +20,7 @@ from dpviz.dashboard.story.settings import BETS, MOST, PRESENT, SCENE, SCENES, T
 from dpviz.experiments.run.setup import setting_of, setup_for
 from dpviz.experiments.studies import decision_boundary, inspected, story
 from dpviz.figures import story as pictures
-from dpviz.figures.style import Theme
+from dpviz.figures.style import Look, Theme
 from dpviz.mechanisms import HasRule, NoisesRows
 from dpviz.reporting import Chart, words
 from dpviz.reporting.pictures import method_look, plane
@@ -103,9 +103,9 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     right = None if outcome.attack is None else outcome.attack.accuracy
 
     def picture(_: bool) -> Chart:
-        levels = [pictures.Level("without privacy", cost.non_private, theme.ink)]
+        levels = [(cost.non_private, Look("without privacy", theme.ink, "solid", ""))]
         if not np.isnan(cost.majority):
-            levels.append(pictures.Level("always the commoner class", cost.majority, theme.majority, "dash"))
+            levels.append((cost.majority, Look("always the commoner class", theme.majority, "dash", "")))
         chosen, look_of = (spec.epsilon, cost.mean, right), method_look(spec.mechanism, theme)
         figure = pictures.cost_over(curve, levels, chosen, look_of, theme, title=measure.within, shares=measure.shares)
         first, last = (words.metric_value(measure, float(v)) for v in curve["mean"].iloc[[0, -1]])
