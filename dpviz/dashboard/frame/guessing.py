@@ -69,9 +69,4 @@ def watch(spec: RunSpec) -> None:
     task = watching.watch(tasks.training(spec), "watched.guessing")
     if not watching.is_over(task):
         watching.wait(task, _SOON)
-
-    def draw() -> None:
-        if task.results:
-            say(metric.measure_outcome(task.results[-1]))
-
-    watching.draw_live(task, draw, every=1.0)
+    tasks.follow(task, lambda outcome: say(metric.measure_outcome(outcome)), every=1.0)

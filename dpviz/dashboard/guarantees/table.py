@@ -12,9 +12,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.frame import fields, metric, pinned, ranking
-from dpviz.dashboard.jobs import tasks, watching
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.cached_runs import Outcome
-from dpviz.dashboard.jobs.job import Job, State
+from dpviz.dashboard.jobs.job import Job
 from dpviz.experiments.run.metrics import Metric, levels_of
 from dpviz.experiments.run.setup import calibration_of
 from dpviz.experiments.run.spec import RunSpec
@@ -268,16 +268,11 @@ def show(
     measure = metric.chosen_metric(spec)
     overlay = kept if kept is not None and kept.cost.metric.id == measure.id else None
 
-    def draw() -> None:
-        if not task.results:
-            tasks.controls(task, "Looking at every method")
-            return
-        now = ranking.lines(task.results[-1], measure)
-        if task.state is not State.DONE:
-            tasks.controls(task, "Training every method")
-        picture(now, task.results[-1], measure, spec, theme, overlay, attacker)
-        _guessing(task.results[-1], now, measure)
+    def draw(measured: Measured) -> None:
+        now = ranking.lines(measured, measure)
+        picture(now, measured, measure, spec, theme, overlay, attacker)
+        _guessing(measured, now, measure)
         with st.expander("Table of all methods: proved ε, relation, accountant"):
             rows(now, sort.draw(), measure, overlay)
 
-    watching.draw_live(task, draw, every=2.0)
+    tasks.follow(task, draw, "Training every method", every=2.0)

@@ -111,10 +111,9 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: settings.Choi
     knobs = tuning.declared_knobs(spec)
     names = (knobs[grid.names[0]].label, knobs[grid.names[1]].label)
     across, up = ([knobs[name].in_words(v) for v in values] for name, values in zip(grid.names, grid.values, strict=True))
-    ticks = (across, up)
     fig = heat.heat(
         means,
-        ticks,
+        (across, up),
         names,
         theme,
         percent=percent,
@@ -124,7 +123,7 @@ def _draw(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: settings.Choi
     )
     value = words.percent(float(means[j, i])) if percent else words.three(float(means[j, i]))
     worst = words.percent(float(np.nanmin(means))) if percent else words.three(float(np.nanmax(means)))
-    chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, ticks, best, strict=True))
+    chosen_words = " and ".join(f"{n.lower()} {t[k]}" for n, t, k in zip(names, (across, up), best, strict=True))
     spread = words.spread_text(grid.draws(job.tables(), chosen.by, *best), shares=percent)
     summary = (
         f"{settings.title(chosen.by).capitalize()}{' in percent' if percent else ''} at ε = {words.three(spec.epsilon)}: best "
