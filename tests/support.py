@@ -1,7 +1,9 @@
 """What many tests share: waiting, small problems and neighbouring pairs."""
 
+import ast
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,12 @@ def noisy_sums(noise_multiplier: float, rate: float = 1.0, count: int = 1, sampl
 
 #: seconds after which a test gives up waiting; the one limit of all tests, far beyond what a slow machine needs
 LIMIT = 300.0
+
+
+@cache
+def parse(source: str) -> ast.Module:
+    """A module's syntax tree, which many tests look at and none changes."""
+    return ast.parse(source)
 
 
 class Cancelled(Exception):

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support import parse
 from support_shell import Shell
 
 import dpviz
@@ -73,7 +74,7 @@ def test_the_architecture_page_is_short() -> None:
 def questions(text: str) -> list[str]:
     """First lines of docstrings that open with a question word and not with what the thing is."""
     defined = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(ast.parse(text)) if isinstance(node, defined)]
+    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(parse(text)) if isinstance(node, defined)]
     return [line for line in first if re.match(r"(What|Whether|How|Who|Whose|Which|Where)\b", line)]
 
 

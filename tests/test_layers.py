@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from support import of_each
+from support import of_each, parse
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "dpviz").rglob("*.py"))
@@ -40,7 +40,7 @@ SUBROOMS: dict[str, set[str]] = {"components": set(), "jobs": {"components"}, "f
 
 def imports(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -82,7 +82,7 @@ COMPUTES = {"fit", "calibrate", "query", "minimise", "default_rng", "SeedSequenc
 def computing(path: Path) -> list[str]:
     """What a file does itself that a function of the engine should do for it."""
     found = [name for name in imports(path) if any(name == s or name.startswith(s + ".") for s in SCIENCE)]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             found += [f"{name}(…), line {node.lineno}"] * (name in COMPUTES)
@@ -97,7 +97,7 @@ FOR_ONE_ROW = {"calibrate", "released", "releases", "sensitivity_bounds", "dista
 
 def unprotected(source: str) -> list[str]:
     """Calls that take a method's guarantee for one row as that of a run."""
-    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [node.func for node in ast.walk(parse(source)) if isinstance(node, ast.Call)]
     named = [call for call in calls if isinstance(call, ast.Attribute) and call.attr in FOR_ONE_ROW]
     return [ast.unparse(call) for call in named if ast.unparse(call.value) not in ("protection", "dpviz")]
 
@@ -146,11 +146,11 @@ def reads_details(tree: ast.AST) -> list[int]:
 )
 def test_nothing_computes_with_the_details_of_a_calibration(path: Path) -> None:
     """They are shown; what training reads is `Calibration.for_training`."""
-    assert not reads_details(ast.parse(path.read_text()))
+    assert not reads_details(parse(path.read_text()))
 
 
 def test_a_number_taken_from_details_is_noticed() -> None:
-    assert reads_details(ast.parse('step = [c.details["step_size"] for c in calibrations]\nmu = c.details.get("mu")')) == [1, 2]
+    assert reads_details(parse('step = [c.details["step_size"] for c in calibrations]\nmu = c.details.get("mu")')) == [1, 2]
 
 
 def loaded(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -193,41 +193,41 @@ def kinds_asked(tree: ast.AST, classes: set[str]) -> list[str]:
     return [ast.unparse(c) for c in calls if classes & {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(c.args[1])}]
 
 
-TREES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
-    for path in FILES
-}
+def trees() -> dict[str, ast.Module]:
+    """Each module, parsed, by its name."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
+    return {name: parse(path.read_text()) for name, path in names.items()}
 
 
 def test_modules_load_without_circles_and_take_nothing_private_from_each_other() -> None:
-    assert circle(TREES) == []
-    assert {name: found for name, tree in TREES.items() if (found := private(tree))} == {}
+    assert circle(trees()) == []
+    assert {name: found for name, tree in trees().items() if (found := private(tree))} == {}
 
 
 def test_nobody_outside_models_asks_for_the_kind_of_a_model() -> None:
-    of_models = {name: tree for name, tree in TREES.items() if name.startswith("dpviz.models")}
+    of_models = {name: tree for name, tree in trees().items() if name.startswith("dpviz.models")}
     classes = {node.name for tree in of_models.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     assert len(classes) > 20
-    assert {n: found for n, tree in TREES.items() if n not in of_models and (found := kinds_asked(tree, classes))} == {}
+    assert {n: found for n, tree in trees().items() if n not in of_models and (found := kinds_asked(tree, classes))} == {}
 
 
 @of_each(FILES)
 def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= 400
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 59, node.name
 
 
 def test_a_circle_a_private_name_and_a_kind_are_noticed() -> None:
     lines = {"a": "from b import x", "b": "if 1:\n from c import y", "c": "def f():\n from a import z\nfrom a import w"}
-    trees = {name: ast.parse(line) for name, line in lines.items()}
+    trees = {name: parse(line) for name, line in lines.items()}
     assert set(circle(trees)) == {"a", "b", "c"}
-    assert circle(trees | {"c": ast.parse(lines["c"].partition("\nfrom")[0])}) == []
+    assert circle(trees | {"c": parse(lines["c"].partition("\nfrom")[0])}) == []
     for line in ("from dpviz.common import _x", "from dpviz._x import y", "from dpviz.common import words\nwords._x()"):
-        assert private(ast.parse(line)) == ["_x"]
-    assert kinds_asked(ast.parse("isinstance(x, int | models.Linear)"), {"Linear"}) == ["isinstance(x, int | models.Linear)"]
+        assert private(parse(line)) == ["_x"]
+    assert kinds_asked(parse("isinstance(x, int | models.Linear)"), {"Linear"}) == ["isinstance(x, int | models.Linear)"]
 
 
 def test_every_room_is_named_and_nothing_lies_loose() -> None:
@@ -259,7 +259,7 @@ _CALLS = {"eval", "exec", "read_pickle", "to_pickle", "joblib.load", "joblib.dum
 def unsafe(source: str) -> list[str]:
     """What in a module would execute a file, or let numpy unpickle one."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             roots = [(node.module or "")] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             found += [root for root in roots if root.partition(".")[0] in _MODULES]

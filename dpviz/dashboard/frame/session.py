@@ -133,7 +133,7 @@ def _end(visit: _Visit) -> None:
 def _take_over(mine: _Visit) -> None:
     """Gives this session what another one of the same browser has left and not yet lost."""
     for other in list(_visits.values()):
-        if mine.browser and other.browser == mine.browser and other.left is not None:
+        if other.left is not None and mine.browser and other.browser == mine.browser:
             for key, value in other.carried.items():
                 mine.carried[key] = st.session_state.setdefault(key, value)
             mine.uploads |= other.uploads
