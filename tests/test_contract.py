@@ -188,7 +188,7 @@ def test_replayed_neighbours_stay_within_the_declared_sensitivity(cls: type[Mech
         _, (cal,) = calibrated(cls, make_problem(model=model_id), 1.0)
         assert math.isnan(cal.sensitivity), "a mechanism that declares a sensitivity declares its query too"
         return
-    bound, distances = bounded_pairs(cls, model_id, 300)
+    bound, distances = bounded_pairs(cls, model_id, 150)
     assert distances.max() <= bound * (1 + 1e-7)
     # the check can fail: a bound cut as a planted bug would cut it, by the batch or by n, is broken
     assert distances.max() > bound / 10

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support import parse
+from support import mostly_long, parse
 from support_shell import Shell
 
 import dpviz
@@ -169,7 +169,7 @@ def test_every_block_of_code_is_run_somewhere() -> None:
     assert all(text.count("\n```") % 2 == 0 for text in TEXTS.values())
 
 
-@pytest.mark.parametrize("page", pages_with("python"))
+@pytest.mark.parametrize("page", mostly_long(pages_with("python"), "README.md"))
 def test_the_blocks_of_python_run_one_after_the_other(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -35,6 +35,7 @@ def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accuracy, "STEP_SIZES", (1.0,))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("untuned")
 def test_beating_depends_on_who_is_better_and_on_the_start() -> None:
     bad, good = toward(-1.0), toward(1.0)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support import LIMIT, assert_refused, assert_words
+from support import LIMIT, assert_refused, assert_words, mostly_long
 from support_shell import Shell
 
 import dpviz
@@ -33,7 +33,7 @@ def drawn(family: str, size: int, source: random.Random) -> np.ndarray:
 
 
 @pytest.mark.parametrize("family", EXACT)
-@pytest.mark.parametrize("size", [1, 3, 12])
+@pytest.mark.parametrize("size", mostly_long([1, 3, 12], 3))
 def test_the_exact_sampler_has_the_declared_distribution(family: str, size: int) -> None:
     """Lengths and coordinates against closed forms; 5 % less noise fails."""
     source, count = random.Random(size), 4000 if size < 10 else 1000
@@ -50,6 +50,7 @@ def test_the_exact_sampler_has_the_declared_distribution(family: str, size: int)
         assert stats.kstest(0.95 * many, law.cdf).pvalue < 0.001  # the control
 
 
+@pytest.mark.long
 def test_many_releases_have_the_declared_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     """Differences of 100 pairs, from the operating system's generator replaced by a repeatable one; 5 % less noise is seen."""
     source = random.Random(5)
@@ -272,6 +273,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.long
 def test_a_release_that_was_killed_while_it_was_written_can_be_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:

@@ -230,10 +230,10 @@ def test_facts_belong_to_their_rows() -> None:
 
 
 def test_rank_correlations_have_their_confidence() -> None:
-    """Of 400 pairs of independent columns the limits miss 0 in about 5 %."""
+    """Of 200 pairs of independent columns the limits miss 0 in about 5 %."""
     rng, missed = np.random.default_rng(0), 0
-    for _ in range(400):
+    for _ in range(200):
         values = rng.standard_cauchy(size=(60, 5))
         row = associations(pd.DataFrame(values, columns=[*FACTS, "separation"])).iloc[0]
         missed += not row["low"] <= 0 <= row["high"]
-    assert 8 <= missed <= 34
+    assert 3 <= missed <= 19

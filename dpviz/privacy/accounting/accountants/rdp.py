@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -78,6 +79,7 @@ def curve_of_steps(steps: tuple[Step, ...], method: Method) -> Floats:
     return np.sum([step.count * _curve(step, method) for step in steps], axis=0)
 
 
+@lru_cache(maxsize=1024)  # searches for epsilon and noise ask again for the same curve
 def _curve(step: Step, method: Method) -> Floats:
     event = step.event
     if isinstance(event, PureEpsilon):
