@@ -240,6 +240,12 @@ def _doubles(multiples: list[int], step: float) -> Floats:
     """(m,) the same as doubles, without rounding.
 
     Whether this raises is decided by the noisy numbers alone, so it tells no more than they do.
+
+    >>> _doubles([2**53 - 1], 2.0**-53).item() == 1 - 2.0**-53
+    True
+    >>> _doubles([-(2**53)], 1.0)
+    Traceback (most recent call last):
+    dpviz.common.validate.InvalidInput: lam
     """
     if any(abs(k) >= 2**53 for k in multiples):
         cause = f"a parameter is more than {2**53 * step:.3g}, too large beside the noise to be published without rounding"

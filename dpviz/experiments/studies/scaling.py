@@ -129,7 +129,13 @@ class Slopes:
 
 
 def slopes(x: ArrayLike, y: ArrayLike, ends: int = 6) -> Slopes:
-    """Least squares on logarithms; NaN where fewer than two points are above 0."""
+    """Least squares on logarithms; NaN where fewer than two points are above 0.
+
+    >>> x = np.arange(1.0, 13.0)
+    >>> found = slopes(x, np.r_[1 / x[:6], 1 / x[6:] ** 2])
+    >>> round(found.smallest, 9), round(found.largest, 9)
+    (-1.0, -2.0)
+    """
     a, b = np.asarray(x, float), np.asarray(y, float)
     return Slopes(loglog_slope(a, b)[0], loglog_slope(a[:ends], b[:ends])[0], loglog_slope(a[-ends:], b[-ends:])[0])
 
