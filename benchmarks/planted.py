@@ -13,6 +13,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from importlib import machinery, util
 from pathlib import Path
@@ -123,7 +124,7 @@ def record() -> tuple[Any, dict[str, float]]:
 
 
 def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
-    """Quick tests that run a mistake, fastest first; where none is known to run its function, those that name its module."""
+    """Quick tests that run a mistake, of the file with most of them first; else those of code that names its module."""
 
     def tests_at(path: Path, some: Iterable[int]) -> set[str]:
         ran = lines.contexts_by_lineno(str(path))
@@ -135,7 +136,8 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
         for user in CODE:
             if all(name in user.read_text("utf-8") for name in names):
                 found |= tests_at(user, range(9999)) | {test for test in seconds if ROOT / test.split("::")[0] == user}
-    return sorted(found, key=lambda test: seconds[test])
+    files = Counter(test.split("::")[0] for test in found)
+    return sorted(found, key=lambda test: (-files[test.split("::")[0]], seconds[test]))
 
 
 def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release") -> int:
@@ -166,7 +168,7 @@ def main() -> None:
     drawn, known, noticed = [*draw(paths, options.draw, options.seed)], record(), 0
     for mistake in drawn:
         tests = quick_tests(mistake, *known)
-        parts = [part for part in (tests[:FEW], tests[FEW:]) if part]
+        parts = filter(None, (tests[:FEW], tests[FEW:]))
         code = next((code for part in parts if (code := outcome(mistake.path, mistake.source, part))), 0)
         noticed += code > 0
         word = "noticed" if code > 0 else "SURVIVED" if code == 0 else "TOO SLOW"
@@ -176,7 +178,7 @@ def main() -> None:
 
 
 class _Planted(machinery.SourceFileLoader):
-    """A pytest plugin that loads one module from other source, so that constants and compiled loops can be wrong too."""
+    """A pytest plugin: one module from other source, constants and compiled loops too, and only some tests, in their order."""
 
     def __init__(self, path: str, source: str, tests: list[str]) -> None:
         assert not any(name.split(".")[0] == "dpviz" for name in sys.modules), "too late"
@@ -191,7 +193,6 @@ class _Planted(machinery.SourceFileLoader):
         return compile(self.source, self.path, "exec", dont_inherit=True)
 
     def pytest_collection_finish(self, session: Any) -> None:
-        """Keeps only the tests, in their order; a name without brackets stands for all cases."""
         names = {item: name for item in session.items for name in (item.nodeid, item.nodeid.split("[")[0]) if name in self.places}
         session.items[:] = sorted(names, key=lambda item: self.places[names[item]])
 

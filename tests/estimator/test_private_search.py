@@ -30,7 +30,12 @@ def rows(n: int = 3000, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 
 def searched(**how: object) -> PrivateSearchCV:
-    defaults = {"estimator": PrivateClassifier("output-gaussian"), "param_grid": GRID, "epsilon": 2.0, "random_state": 0}
+    defaults = {
+        "estimator": PrivateClassifier("output-gaussian", epsilon=9.0, delta=1e-9, random_state=5),  # the search's hold
+        "param_grid": GRID,
+        "epsilon": 2.0,
+        "random_state": 0,
+    }
     return PrivateSearchCV(**(defaults | how))  # type: ignore[arg-type]
 
 
@@ -46,7 +51,9 @@ def test_it_keeps_the_best_model_with_the_guarantee_of_the_search(classes: int) 
     model = searched().fit(pd.DataFrame(x, columns=list("abcd")), y)
     assert model.score(pd.DataFrame(x, columns=list("abcd")), y) > 0.95
     assert model.best_params_["lam"] in GRID["lam"]
-    assert model.best_estimator_.lam == model.best_params_["lam"]
+    assert (
+        {"epsilon": 2.0, "delta": None, "random_state": None} | model.best_params_
+    ).items() <= model.best_estimator_.get_params().items()
     guarantee = model.guarantee_
     assert guarantee is model.best_estimator_.guarantee_
     assert 1.98 <= guarantee.proved.epsilon <= 2.0
@@ -128,9 +135,9 @@ def test_a_seed_repeats_and_leaves_in_no_pickle() -> None:
 def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.create(tmp_path / "l.toml", table="t", limit=Budget(3.0, 1e-4))
     x, y = rows(500)
-    model = searched(ledger=ledger).fit(x, y)
+    model = searched(ledger=ledger, random_state=None).fit(x, y)
     (entry,) = ledger.entries()
-    assert (entry.what, entry.release) == ("search", model.guarantee_.proved)
+    assert (entry.what, entry.release, SECRET_SEED in entry.conditions) == ("search", model.guarantee_.proved, False)
     monkeypatch.setattr(PrivateClassifier, "_train", lambda *a: pytest.fail("trained before the ledger was asked"))
     assert_refused(searched(ledger=str(ledger.path)).fit, x, y, match="would bring the total")
     assert len(ledger.entries()) == 1
