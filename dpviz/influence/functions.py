@@ -51,13 +51,14 @@ class InverseHessian:
     solver: str
 
     @cached_property
-    def _derivatives(self) -> Derivatives:
+    def derivatives(self) -> Derivatives:
+        """What the model declares."""
         return derivatives_of(self.problem.model)
 
     @cached_property
     def hessian(self) -> Floats:
         """(m, m) H."""
-        return self._derivatives.hessian(self.theta, self.problem.rows, self.problem.lam)
+        return self.derivatives.hessian(self.theta, self.problem.rows, self.problem.lam)
 
     @cached_property
     def _factor(self) -> tuple[Floats, bool]:
@@ -71,7 +72,7 @@ class InverseHessian:
 
     @cached_property
     def _factored(self) -> Curvature:
-        return self._derivatives.curvature(self.theta, self.problem.rows, self.problem.lam)
+        return self.derivatives.curvature(self.theta, self.problem.rows, self.problem.lam)
 
     def solve(self, vectors: Floats) -> Floats:
         """(k, m) H^{-1} v for k vectors (k, m)."""
@@ -82,7 +83,7 @@ class InverseHessian:
         if self.solver == "factored":
             return self._factored.solve(vectors)
         rows, lam = self.problem.rows, self.problem.lam
-        return conjugate_gradients(lambda v: self._derivatives.hessian_product(self.theta, rows, lam, v), vectors)
+        return conjugate_gradients(lambda v: self.derivatives.hessian_product(self.theta, rows, lam, v), vectors)
 
     def quadratic(self, rows: Rows) -> tuple[Floats, Floats]:
         """(k,) |H^{-1} J_i| and (k,) J_i' H^{-1} J_i for the score gradients J_i of k rows."""
@@ -101,7 +102,7 @@ class InverseHessian:
         size = max(64, _BLOCK_BYTES // (8 * len(self.theta)))
         for start in range(0, n, size):
             block = slice(start, min(start + size, n))
-            yield block, self._derivatives.score_gradients(self.theta, rows.take(block))
+            yield block, self.derivatives.score_gradients(self.theta, rows.take(block))
 
 
 _DENSE_LIMIT = 4000  # parameters up to which the Hessian is formed and factorised
@@ -161,14 +162,10 @@ class Influence:
     solver: str
     row_ids: NDArray[np.integer] | None = None
 
-    @cached_property
-    def _derivatives(self) -> Derivatives:
-        return derivatives_of(self.problem.model)
-
     @property
     def exact_curvature(self) -> bool:
         """False where H is a Gauss-Newton approximation, so that IF and NS are approximate even to first order."""
-        return self._derivatives.exact
+        return self._inverse.derivatives.exact
 
     @cached_property
     def residual(self) -> float:
@@ -178,7 +175,7 @@ class Influence:
 
     @cached_property
     def _slopes(self) -> tuple[Floats, Floats]:
-        return self._derivatives.slopes(self.theta, self.problem.rows)
+        return self._inverse.derivatives.slopes(self.theta, self.problem.rows)
 
     @cached_property
     def _coefficients(self) -> Floats:
@@ -278,7 +275,7 @@ class Influence:
     def _leverage_at(self, at: NDArray[np.intp], rows: Rows) -> Floats:
         if "_quadratic" in self.__dict__:
             return self.leverage[at]
-        J = self._derivatives.score_gradients(self.theta, rows)
+        J = self._inverse.derivatives.score_gradients(self.theta, rows)
         share = self._slopes[1][at] * np.einsum("ij,ij->i", J, self.solve(J)) / self.problem.n
         return np.minimum(share, _MOST_LEVERAGE) if self.solver == "factored" else share
 
@@ -293,7 +290,8 @@ class Influence:
             (n,) or (n, t)
         """
         targets = np.atleast_2d(np.asarray(gradients, float))
-        out = self._derivatives.score_products(self.theta, self.problem.rows, self.solve(targets)) * self._coefficients[:, None]
+        changed = self._inverse.derivatives.score_products(self.theta, self.problem.rows, self.solve(targets))
+        out = changed * self._coefficients[:, None]
         if newton:
             out /= (1.0 - self.leverage)[:, None]
         return out[:, 0] if np.ndim(gradients) == 1 else out
@@ -320,7 +318,7 @@ class Influence:
 
     def score_change(self, rows: Rows) -> Floats:
         """(n, t) effects on the scores of t rows, for example one chosen test row."""
-        return self.effect(self._derivatives.score_gradients(self.theta, rows))
+        return self.effect(self._inverse.derivatives.score_gradients(self.theta, rows))
 
     def leave_one_out(self, index: ArrayLike | None = None, *, tolerance: float = 1e-9, monitor: Monitor = ignore) -> Retrained:
         """The exact minimisers without each of these rows (all n by default), each with a proved error bound.

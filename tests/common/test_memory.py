@@ -8,12 +8,11 @@ import pytest
 from support import LIMIT, Cancelled
 
 from dpviz.common import memory
-from dpviz.common.memory import Cache
 from dpviz.common.progress import Monitor
 
 
-def cache(most: int = 100) -> Cache[bytes]:
-    return Cache("of a test", most, len)
+def cache(most: int = 100) -> memory.Cache[bytes]:
+    return memory.Cache("of a test", most, len)
 
 
 def side_by_side(*works: Callable[[], object]) -> None:

@@ -16,7 +16,6 @@ from dpviz.common.progress import Monitor
 from dpviz.dashboard.jobs import page_priority, sweep, watching
 from dpviz.dashboard.jobs import pool as jobs
 from dpviz.dashboard.jobs.job import Job, State
-from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.experiments.sweeps.cells import Cell, CellStore
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep, sort_rows
 
@@ -219,7 +218,7 @@ def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None
 
 def test_what_a_page_looks_through_changes_under_its_lock_only(pool: jobs.Pool) -> None:
     """A page that asked how long a sweep takes ended in an error when a cell was finished at that moment."""
-    job, locked = SweepJob("a", SPEC.cells(), None), []
+    job, locked = sweep.SweepJob("a", SPEC.cells(), None), []
 
     class Watched(dict[int, pd.DataFrame]):
         def __setitem__(self, k: int, value: pd.DataFrame) -> None:
@@ -274,12 +273,12 @@ def test_what_was_finished_is_not_computed_again_and_needs_no_store(monkeypatch:
         return made
 
     monkeypatch.setattr(Cell, "attempt", attempt)
-    pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
+    pool, job = jobs.Pool(), sweep.SweepJob("a", SPEC.cells(), None)
     pool.submit(job, "me")
     until(lambda: job.state is State.CANCELLED and job.future.done())
     finished = len(job.tables())
     assert finished >= 1
-    pool.submit(SweepJob("a", SPEC.cells(), None), "me")
+    pool.submit(sweep.SweepJob("a", SPEC.cells(), None), "me")
     until(lambda: job.over)
     assert len(computed) <= len(job.cells) + 1, "at most the cell under way is lost"
     pd.testing.assert_frame_equal(sort_rows(job.table(), SPEC), run_sweep(SPEC))
@@ -297,7 +296,7 @@ def test_cells_side_by_side_are_shown_as_they_are_finished_and_kept_when_the_job
 
     monkeypatch.setattr(Cell, "attempt", attempt)
     monkeypatch.setattr(sweep, "workers_for", lambda _: 2)
-    pool, job = jobs.Pool(), SweepJob("a", cells, None)
+    pool, job = jobs.Pool(), sweep.SweepJob("a", cells, None)
     pool.submit(job, "me")
     until(lambda: len(job.tables()) == len(cells) - 1)
     until(lambda: job.status().done > (len(cells) - 1) / (len(cells) + 1))
@@ -315,7 +314,7 @@ def test_data_that_cannot_be_looked_at_beforehand_is_left_to_the_cells(monkeypat
         raise MemoryError
 
     monkeypatch.setattr(sweep, "workers_for", refuse)
-    pool, job = jobs.Pool(), SweepJob("a", SPEC.cells(), None)
+    pool, job = jobs.Pool(), sweep.SweepJob("a", SPEC.cells(), None)
     pool.submit(job, "me")
     until(lambda: job.over)
     assert job.state is State.DONE

@@ -20,14 +20,12 @@ import dpviz
 from dpviz.common import memory
 from dpviz.dashboard.components import charts
 from dpviz.dashboard.frame import session
-from dpviz.dashboard.frame.session import LINGER
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.jobs import pool as jobs
 from dpviz.dashboard.jobs.pool import Pool
 from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.rows import influence_map, selection
 from dpviz.datasets.sources import uploads
-from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import Table, read_csv
 from dpviz.datasets.table.spec import TableSpec, last_column
 from dpviz.experiments.run.resolve import dataset_of
@@ -45,13 +43,13 @@ LENGTHS = {ROWS, 810, 203}
 NEVER = {"tables of the data folder", "own rows", "published files"}
 
 
-def upload() -> Upload:
+def upload() -> uploads.Upload:
     rng = np.random.default_rng(5)
     text = "age,wage,label\n" + "\n".join(
         f"{age},{wage:.3f},{'yes' if age + 20 * wage > 60 else 'no'}"
         for age, wage in zip(rng.integers(18, 90, ROWS), rng.random(ROWS), strict=True)
     )
-    return Upload(read_csv(text.encode()), TableSpec("label"))
+    return uploads.Upload(read_csv(text.encode()), TableSpec("label"))
 
 
 def fill(name: str) -> SweepJob:
@@ -146,7 +144,7 @@ def come_and_go(seed: int) -> None:
     lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(values)]
     content = "\n".join([",".join([*(f"c{k}" for k in range(COLUMNS)), "y"]), *lines]).encode()
     table = read_csv(content)
-    mine = Upload(table, TableSpec(last_column(table.frame)))
+    mine = uploads.Upload(table, TableSpec(last_column(table.frame)))
     dpviz.run(dpviz.RunSpec(mine.name, seeds=2, mechanism="dp-gd", params={"steps": 5}))
     assert memory.owned_entries(mine.name)
     mine.forget()
@@ -203,10 +201,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def small_upload() -> Upload:
+def small_upload() -> uploads.Upload:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.random(40), "label": np.where(rng.random(40) > 0.5, 1.0, 0.0)})
-    return Upload(Table(frame, ()), TableSpec("label"))
+    return uploads.Upload(Table(frame, ()), TableSpec("label"))
 
 
 def test_a_session_that_was_left_is_closed_and_another_is_not(clock: Clock) -> None:
@@ -214,23 +212,23 @@ def test_a_session_that_was_left_is_closed_and_another_is_not(clock: Clock) -> N
         clock.come(who)
     assert clock.goes_on(1000.0) == []
     clock.leave("a")
-    assert clock.goes_on(1000.0 + LINGER - 1) == []
-    assert clock.goes_on(1000.0 + LINGER) == ["A"]
+    assert clock.goes_on(1000.0 + session.LINGER - 1) == []
+    assert clock.goes_on(1000.0 + session.LINGER) == ["A"]
     assert list(session._visits) == ["b"]
 
 
 def test_who_comes_back_in_time_keeps_the_session(clock: Clock) -> None:
     clock.come("a")
     clock.leave("a")
-    clock.goes_on(LINGER - 1)
+    clock.goes_on(session.LINGER - 1)
     clock.come("a")
-    assert clock.goes_on(LINGER + 1) == []
+    assert clock.goes_on(session.LINGER + 1) == []
     clock.leave("a")
-    clock.goes_on(2 * LINGER)
+    clock.goes_on(2 * session.LINGER)
     clock.come("a")
     clock.leave("a")
-    assert clock.goes_on(3 * LINGER - 1) == [], "the time counts from the last cut"
-    assert clock.goes_on(3 * LINGER) == ["A"]
+    assert clock.goes_on(3 * session.LINGER - 1) == [], "the time counts from the last cut"
+    assert clock.goes_on(3 * session.LINGER) == ["A"]
 
 
 def test_uploads_of_a_session_go_with_it_whoever_holds_the_object(clock: Clock) -> None:
@@ -238,7 +236,7 @@ def test_uploads_of_a_session_go_with_it_whoever_holds_the_object(clock: Clock) 
     clock.come("a").uploads.add(mine.name)
     clock.come("b").uploads.add(other.name)
     clock.leave("a")
-    assert clock.goes_on(LINGER) == ["A"]
+    assert clock.goes_on(session.LINGER) == ["A"]
     assert not uploads.is_held(mine.name)
     assert mine.table.frame.empty
     assert uploads.is_held(other.name)
@@ -251,7 +249,7 @@ def test_work_that_only_a_session_wants_that_was_left_is_cancelled(clock: Clock,
     monkeypatch.setattr(jobs, "leave_all", left.append)
     clock.come("a")
     clock.leave("a")
-    clock.goes_on(LINGER)
+    clock.goes_on(session.LINGER)
     assert left == ["a"]
 
 
@@ -272,12 +270,12 @@ def test_a_page_that_is_loaded_again_takes_its_uploads_along_and_another_browser
     assert not state, "another browser, and one that is not known"
     session._take_over(new)
     assert state[session._KEY] == {mine.name: mine}
-    assert clock.goes_on(LINGER) == ["A"]
+    assert clock.goes_on(session.LINGER) == ["A"]
     assert uploads.is_held(mine.name), "it belongs to the new session now"
     clock.leave("b")
-    assert clock.goes_on(2 * LINGER) == ["B"]
+    assert clock.goes_on(2 * session.LINGER) == ["B"]
     assert not uploads.is_held(mine.name)
 
 
 def test_streamlit_tells_when_a_session_is_left_and_keeps_it_for_longer() -> None:
-    assert st.get_option("server.disconnectedSessionTTL") > LINGER
+    assert st.get_option("server.disconnectedSessionTTL") > session.LINGER

@@ -19,9 +19,7 @@ from dpviz.common.limits import Limits
 from dpviz.datasets import catalogue
 from dpviz.datasets.base import Dataset
 from dpviz.datasets.process import reading
-from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder, uploads
-from dpviz.datasets.sources.uploads import Upload
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.formats import read_file
 from dpviz.datasets.table.spec import TableSpec
@@ -161,8 +159,8 @@ def test_no_folder_is_no_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "iris" in dpviz.list_datasets()
 
 
-def upload(seed: int = 0, rows: int = 60) -> Upload:
-    return Upload(read_csv(csv(rows, seed)), TableSpec("label"), "people.csv")
+def upload(seed: int = 0, rows: int = 60) -> uploads.Upload:
+    return uploads.Upload(read_csv(csv(rows, seed)), TableSpec("label"), "people.csv")
 
 
 def test_an_upload_is_a_dataset_and_ends_with_its_holder() -> None:
@@ -223,10 +221,10 @@ def test_all_uploads_together_are_bounded() -> None:
     held = [upload(seed, 200) for seed in range(3)]
     assert uploads.held_bytes() >= sum(map(uploads.table_bytes, (u.table for u in held)))
     limits = Limits(uploads_megabytes=4)
-    first = Upload(read_csv(csv(12_000)), TableSpec("label"), limits=limits)
+    first = uploads.Upload(read_csv(csv(12_000)), TableSpec("label"), limits=limits)
     assert uploads.held_bytes() >= uploads.cost_of(first.rows, first.dataset(True).d) > 4 * first.dataset(True).X.nbytes - 1
     assert_refused(
-        Upload,
+        uploads.Upload,
         read_csv(csv(12_000, 1)),
         TableSpec("label"),
         limits=limits,
@@ -234,7 +232,7 @@ def test_all_uploads_together_are_bounded() -> None:
     )
     del first
     gc.collect()
-    assert Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits).rows == 12_000
+    assert uploads.Upload(read_csv(csv(12_000, 1)), TableSpec("label"), limits=limits).rows == 12_000
 
 
 @pytest.mark.usefixtures("no_others")
@@ -242,7 +240,7 @@ def test_a_table_is_refused_before_its_rows_are_made(monkeypatch: pytest.MonkeyP
     before = uploads.held_bytes()
     monkeypatch.setattr("dpviz.datasets.table.encoder.Encoder.before_scaling", None)  # calling it would fail in another way
     table = read_csv(csv(12_000))
-    assert_refused(Upload, table, TableSpec("label"), limits=Limits(uploads_megabytes=1), match="needs about 2 MB")
+    assert_refused(uploads.Upload, table, TableSpec("label"), limits=Limits(uploads_megabytes=1), match="needs about 2 MB")
     assert uploads.held_bytes() - before == uploads.table_bytes(table), "the table that was read counts as long as it is there"
     del table
     gc.collect()
@@ -266,14 +264,14 @@ TABLE = b"a,b,y\n" + b"1, u,0\n2,v,1\n" * 20
 
 @pytest.mark.reader_process
 def test_the_process_reads_what_the_function_reads_and_ends() -> None:
-    apart, here = read_table(TABLE, header=True), read_file(TABLE)
+    apart, here = reading.read_table(TABLE, header=True), read_file(TABLE)
     assert apart.notes == here.notes
     assert apart.frame.equals(here.frame)
     assert apart.reading == {"header": True}
-    assert_refused(read_table, TABLE + b"1\n", match="line 42 has 1 value where")
+    assert_refused(reading.read_table, TABLE + b"1\n", match="line 42 has 1 value where")
     for _ in range(2):
         with pytest.raises(Cancelled):
-            read_table(TABLE, listen=cancel)
+            reading.read_table(TABLE, listen=cancel)
     assert not active_children()
 
 
@@ -293,12 +291,12 @@ def test_a_reader_that_is_killed_is_said_and_not_remembered(tmp_path: Path, monk
 def test_memory_and_time_are_bounded() -> None:
     for megabytes in (60, 420):
         assert_refused(
-            read_table,
+            reading.read_table,
             b"a,b,y\n" + b"1,2,3\n" * 150_000,
             limits=Limits(memory_megabytes=megabytes),
             match=rf"want of memory \({megabytes} MB are allowed\)",
         )
-    assert_refused(read_table, TABLE, limits=Limits(seconds=0), match="longer than 0 s")
+    assert_refused(reading.read_table, TABLE, limits=Limits(seconds=0), match="longer than 0 s")
 
 
 @pytest.mark.reader_process
@@ -310,7 +308,7 @@ def test_without_limits_of_a_kernel_nothing_fails(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.reader_process
 def test_one_at_once_and_the_others_wait_and_see_it() -> None:
     states: list[str] = []
-    threads = [threading.Thread(target=read_table, args=(TABLE,), kwargs={"listen": states.append}) for _ in range(2)]
+    threads = [threading.Thread(target=reading.read_table, args=(TABLE,), kwargs={"listen": states.append}) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:

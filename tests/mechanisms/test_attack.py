@@ -17,7 +17,6 @@ from support_noise_recipes import RECIPES
 
 import dpviz
 from dpviz.common import random
-from dpviz.common.random import spawn
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.mechanisms import Calibration, Mechanism, Training, all_rows, calibration, get_mechanism, protection
 from dpviz.mechanisms.attack import (
@@ -271,7 +270,7 @@ def watched(built: Mechanism, calibration: Calibration, problem: Problem, patch:
             if getattr(module, "generator", None) is original:
                 inner.setattr(module, "generator", lambda stream: Watched(np.random.PCG64(stream)))
         others = Problem(type(problem.rows)(problem.rows.X[::-1].copy(), problem.rows.y), problem.model, problem.lam)
-        ends = [built.fit(Training(rows, [calibration], spawn(5, 1), record=False)) for rows in (problem, others)]
+        ends = [built.fit(Training(rows, [calibration], random.spawn(5, 1), record=False)) for rows in (problem, others)]
     seen.features_matter = not np.array_equal(ends[0].theta, ends[1].theta)
     return seen
 

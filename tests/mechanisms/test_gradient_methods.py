@@ -14,7 +14,6 @@ from dpviz.experiments.run.setup import setup_for
 from dpviz.mechanisms import Training, get_mechanism
 from dpviz.mechanisms.gradient import dp_lssgd
 from dpviz.mechanisms.gradient.bassily_sgd import BassilySGD
-from dpviz.mechanisms.gradient.dp_lssgd import DPLSSGD, smooth
 from dpviz.mechanisms.gradient.song_sgd import SongSGD
 from dpviz.models import Rows, get_model, line_losses_of
 from dpviz.models.problem import Problem
@@ -139,7 +138,7 @@ def test_visits_count_full_gradients_and_batches() -> None:
 def test_noiseless_training_is_the_recursion(smoothing: float) -> None:
     """Against a plain double-precision loop over the recorded batches."""
     problem = make_problem(n=300, d=6)
-    mechanism = DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing, step_size=1.0)
+    mechanism = dp_lssgd.DPLSSGD(sampling_rate=0.1, epochs=3.0, clip_norm=0.4, smoothing=smoothing, step_size=1.0)
     cal = mechanism.calibrate(problem.setting, Budget(1.0, 1e-5)).noiseless()
     fit = mechanism.fit(Training(problem, [cal], spawn(5, 1)))
     draw = poisson_batches(300, 0.1)(generator(substreams(spawn(5, 1)[0], 2)[0]))
@@ -164,7 +163,7 @@ def test_long_and_short_gradients_are_smoothed_alike(m: int, monkeypatch: pytest
     rows, found = np.random.default_rng(1).standard_normal((2, 3, m)), []
     for short in (0, 1000):
         monkeypatch.setattr(dp_lssgd, "_SHORT", short)
-        found.append(smooth(rows, 0.7))
+        found.append(dp_lssgd.smooth(rows, 0.7))
     assert found[0].shape == rows.shape
     np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-13)
 

@@ -19,7 +19,6 @@ from dpviz.models.solvers.many import newton
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.events import Gaussian, Sampled
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon
-from dpviz.privacy.accounting.rdp import epsilons
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.individual import (
     ORDERS,
@@ -186,7 +185,7 @@ def test_each_budget_keeps_its_own_path() -> None:
 def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
     one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, 1.0), 0.05))
     length = np.repeat(np.linspace(0, 1, 11)[:, None], 200, axis=1)
-    found = epsilons(one_row.divergence(length), 1e-6, ORDERS)
+    found = rdp.epsilons(one_row.divergence(length), 1e-6, ORDERS)
     assert found[0] == 0
     assert np.all(np.diff(found) > 0)
     drawn = np.random.default_rng(0).random((3, 40))
@@ -198,7 +197,7 @@ def test_poisson_path_grows_with_gradients_and_rounds_up() -> None:
     # small gradients at a low rate: chords between knots lie above the exact sum
     rare, small = PoissonPath(Sampled(Gaussian.of_rows(1.0, 0.68), 0.0065)), np.array([0.002, 0.0005, 0.001, 0.003])
     spent = sum(rdp.sampled_gaussian(0.0065, 0.68 / u, ORDERS) for u in small)
-    exact, found = epsilons(1458 * np.stack([spent, rare.divergence(small[None])[0]]), 1e-6, ORDERS)
+    exact, found = rdp.epsilons(1458 * np.stack([spent, rare.divergence(small[None])[0]]), 1e-6, ORDERS)
     assert exact * (1 - 1e-9) <= found <= 1.02 * exact
     for bad in (
         lambda: one_row.divergence(1.1 * np.ones((2, 3))),
@@ -366,7 +365,7 @@ def test_a_networks_row_costs_svrg_what_its_gradients_allow() -> None:
             else:
                 share = (sent + anchor) / (2 * clip)  # what a row may add is public: 2C, for a network has no bound on curvature
                 curve += rdp.sampled_gaussian(details["sampling_rate"], details["noise_multiplier_inner"] / share, ORDERS)
-        by_hand = float(epsilons(curve, 1e-5, ORDERS))
+        by_hand = float(rdp.epsilons(curve, 1e-5, ORDERS))
         assert by_hand * (1 - 1e-5) <= found.epsilon[0, i] <= by_hand * 1.01
 
 

@@ -20,7 +20,6 @@ from support_noise_recipes import RECIPES
 
 import dpviz
 from dpviz.common import random
-from dpviz.common.random import spawn
 from dpviz.mechanisms import DeclaresEvent, Training
 from dpviz.mechanisms.knobs import Choice, Number, Switch, Whole
 from dpviz.privacy.budget import Budget
@@ -187,7 +186,7 @@ def generators_used(name: str, params: dict[str, Any], model: str, monkeypatch: 
 
     built = ALL[name].from_params(RECIPES[name][1] | params)
     problem = make_problem(n=40, d=4, model=model)
-    training = Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], spawn(5, 3), record=False)
+    training = Training(problem, [built.calibrate(problem.setting, Budget(1.0, 1e-5))], random.spawn(5, 3), record=False)
     _ = problem.optimum  # the non-private model of a network is searched from starts of its own
     with monkeypatch.context() as patch:
         for module in list(sys.modules.values()):

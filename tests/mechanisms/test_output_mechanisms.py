@@ -19,7 +19,6 @@ from dpviz.models.problem import Problem
 from dpviz.models.solvers import minibatch
 from dpviz.models.solvers.many import TOLERANCE
 from dpviz.privacy.accounting import account
-from dpviz.privacy.accounting.account import HOCKEY_STICK
 from dpviz.privacy.accounting.events import scale_noise
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -60,7 +59,7 @@ def test_published_noise_proves_its_epsilon_from_the_needed_noise_on(name: str, 
         budget = Budget({0.3: 400.0, 0.97: 30.0, 1.03: 10.0}[share], 1e-5)
         built = build(name, **{"bolt-on-psgd": {"noise": "classical"}, "outpert-gd": {"calibration": "published"}}[name])
     cal = built.calibrate(setting, budget)
-    reached = account.epsilon(scale_noise(built.releases(setting), cal.noise_scale), HOCKEY_STICK, budget.delta)
+    reached = account.epsilon(scale_noise(built.releases(setting), cal.noise_scale), account.HOCKEY_STICK, budget.delta)
     assert reached <= cal.proved_budget.epsilon * (1 + 1e-7)
     assert name != "dp-gd" or (reached > budget.epsilon) == (share < 1)
     assert name != "bolt-on-psgd" or (cal.claimed_budget == budget and any("ε < 1" in note for note in cal.notes))

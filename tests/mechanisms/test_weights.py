@@ -16,7 +16,6 @@ from dpviz.models.losses import Logistic
 from dpviz.models.problem import Problem
 from dpviz.models.products import uses_kernels
 from dpviz.models.solvers import many
-from dpviz.models.solvers.many import minimise_many
 from dpviz.privacy.accounting.gaussian import gaussian_delta
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE
@@ -132,7 +131,7 @@ def test_training_minimises_the_weighted_objective(last_resort: bool, monkeypatc
 
     assert np.linalg.norm(gradient(problem.optimum, np.zeros(4))) < 1e-10
     b = np.random.default_rng(2).normal(size=(3, 4))
-    found = minimise_many(problem.rows, loss, np.full(3, 0.05), b)
+    found = many.minimise_many(problem.rows, loss, np.full(3, 0.05), b)
     assert max(np.linalg.norm(gradient(t, shift)) for t, shift in zip(found, b, strict=True)) < 1e-11
     assert float(problem.objective(problem.optimum[None])[0]) == pytest.approx(
         float((w * loss.value(z @ problem.optimum)).mean()) + 0.025 * problem.optimum @ problem.optimum

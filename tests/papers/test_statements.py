@@ -10,7 +10,6 @@ import pytest
 import dpviz
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.papers import checks
-from dpviz.papers.checks import Check
 from dpviz.papers.claims import list_claims
 from dpviz.papers.figures import catalogue
 from dpviz.papers.numbers import difference
@@ -44,7 +43,7 @@ def table(quantity: str = "accuracy", spread: Sequence[float] = SPREAD, **means:
 
 FLAT = [0.6, 0.7, 0.8, 0.9]
 GAP, OBJECTIVE = "optimality_gap", "objective"
-CASES: list[tuple[Check, Mapping[str, object], Mapping[str, object]]] = [
+CASES: list[tuple[checks.Check, Mapping[str, object], Mapping[str, object]]] = [
     (checks.rises(["a"]), {"a": FLAT}, {"a": [0.6, 0.7, 0.65, 0.9]}),
     (checks.rises(["a"]), {"a": [0.6, 0.595, 0.7, 0.9]}, {"a": [0.6, 0.595, 0.59, 0.585]}),
     (checks.rises(["a"], GAP), {"quantity": GAP, "a": [1, 0.1, 0.12, 0.01]}, {"quantity": GAP, "a": [1, 0.01, 0.1, 0.005]}),
@@ -75,7 +74,7 @@ CASES: list[tuple[Check, Mapping[str, object], Mapping[str, object]]] = [
 
 @pytest.mark.parametrize(("check", "yes", "no"), CASES)
 def test_checks_can_come_out_either_way(
-    check: Check, yes: Mapping[str, Sequence[float]], no: Mapping[str, Sequence[float]]
+    check: checks.Check, yes: Mapping[str, Sequence[float]], no: Mapping[str, Sequence[float]]
 ) -> None:
     assert check(table(**yes)).outcome is Outcome.HOLDS
     verdict = check(table(**no))
@@ -88,7 +87,7 @@ def test_checks_can_come_out_either_way(
 
 @pytest.mark.parametrize(("check", "yes", "no"), CASES)
 def test_what_noise_alone_explains_is_undecided(
-    check: Check, yes: Mapping[str, Sequence[float]], no: Mapping[str, Sequence[float]]
+    check: checks.Check, yes: Mapping[str, Sequence[float]], no: Mapping[str, Sequence[float]]
 ) -> None:
     """The same means from four draws that differ by as much as the whole picture."""
     wild = {"accuracy": (-0.6, -0.1, 0.2, 0.5), GAP: (-0.999, -0.999, -0.999, 2.997), OBJECTIVE: (-0.9, -0.1, 0.2, 0.8)}
@@ -101,7 +100,7 @@ ACCURACY_RULES = [check for check, yes, _ in CASES if "quantity" not in yes]
 
 
 @pytest.mark.parametrize("check", ACCURACY_RULES)
-def test_where_nothing_can_be_gained_no_rule_decides(check: Check) -> None:
+def test_where_nothing_can_be_gained_no_rule_decides(check: checks.Check) -> None:
     """All methods are within a point of majority: whether ahead, similar or rising, the data cannot show it."""
     near = {"a": [0.9, 0.9015, 0.903], "b": [0.9, 0.8965, 0.8965], "c": [0.9, 0.9, 0.9]}
     tied = table(spread=(-1e-5, 1e-5, 2e-5, -2e-5), **near).assign(non_private_accuracy=0.9001, majority_accuracy=0.9)
@@ -242,7 +241,7 @@ def test_methods_are_paired_over_splits_and_a_split_is_one_observation() -> None
     ],
 )
 def test_a_method_that_does_more_than_a_sentence_says_does_not_fail(
-    check: Check, better: Mapping[str, Sequence[float]], worse: Mapping[str, Sequence[float]] | None
+    check: checks.Check, better: Mapping[str, Sequence[float]], worse: Mapping[str, Sequence[float]] | None
 ) -> None:
     assert check(table(a=FLAT, b=FLAT)).outcome is Outcome.HOLDS
     assert check(table(**better)).outcome is Outcome.BETTER

@@ -28,7 +28,6 @@ from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.papers.figures import catalogue
 from dpviz.papers.rate_tables import ROWS
 from dpviz.privacy.accounting import account, tables
-from dpviz.privacy.accounting.account import tightest
 from dpviz.privacy.accounting.events import scale_noise, single_step
 from dpviz.privacy.budget import Budget, Status
 from dpviz.reporting import words
@@ -313,7 +312,7 @@ def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> No
     assert min(abs(o.sigma / cal.noise_scale - 1) for o in found if math.isfinite(o.sigma) and o.status is Status.PROVED) < 1e-9
     assert single_step(released).sensitivity == pytest.approx(cal.sensitivity, rel=1e-12)
     event = scale_noise(released, cal.noise_scale)
-    assert account.epsilon(event, tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
+    assert account.epsilon(event, account.tightest(event), budget.delta) <= epsilon * (1 + 1e-4)
     assert any(b.value == pytest.approx(cal.sensitivity, rel=1e-9) for b in mechanism.sensitivity_bounds(SETTING))
     if isinstance(mechanism, HasTrace):
         assert mechanism.sensitivity_trace(SETTING).value[-1].max() == pytest.approx(cal.sensitivity, rel=1e-9)

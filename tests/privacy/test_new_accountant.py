@@ -13,7 +13,6 @@ from support import assert_refused, mostly_long, noisy_sums
 
 from dpviz.privacy.accounting import account, accountants, curves, events, tables
 from dpviz.privacy.accounting.account import Method, describe, log_delta, tightest
-from dpviz.privacy.accounting.accountants import base
 from dpviz.privacy.accounting.events import CannotAccount, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled, scale_noise
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget, Neighbouring, Status, attack_accuracy
@@ -174,11 +173,11 @@ BATCHES: Event = Repeated(Sampled(Gaussian.of_rows(1.0, 8.0), 0.1), 20)
 @pytest.fixture
 def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Method:
     (tmp_path / "chernoff.py").write_text(TOY)
-    others = list(base.list_accountants())
+    others = list(accountants.base.list_accountants())
     monkeypatch.setattr(accountants, "__path__", [*accountants.__path__, str(tmp_path)])
-    found = base.find_accountants.__wrapped__()
+    found = accountants.base.find_accountants.__wrapped__()
     assert list(found)[1:] == others, "it adds itself and moves no other"
-    monkeypatch.setattr(base, "find_accountants", lambda: found)
+    monkeypatch.setattr(accountants.base, "find_accountants", lambda: found)
     return Method("chernoff", REPLACE)
 
 

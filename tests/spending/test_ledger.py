@@ -24,7 +24,6 @@ from dpviz.privacy.accounting.events import Composed, Gaussian, Mixture, PureEps
 from dpviz.privacy.budget import Budget, Neighbouring, Status
 from dpviz.spending import Entry, Ledger
 from dpviz.spending import ledger as module
-from dpviz.spending.ledger import entry_of_budget
 from dpviz.spending.of_run import entry_of
 from dpviz.spending.records import from_record, to_record
 
@@ -55,24 +54,24 @@ def test_what_is_written_comes_back(release: object, tmp_path: Path) -> None:
 
 
 def test_the_limit_holds_before_anything_is_written(ledger: Ledger) -> None:
-    ledger.spend(entry_of_budget(1.5))
+    ledger.spend(module.entry_of_budget(1.5))
     before = ledger.path.read_bytes()
-    assert_refused(ledger.spend, entry_of_budget(0.6), match=r"would bring the total of 'people' to ε = 2.1")
+    assert_refused(ledger.spend, module.entry_of_budget(0.6), match=r"would bring the total of 'people' to ε = 2.1")
     assert ledger.path.read_bytes() == before
-    ledger.spend(entry_of_budget(0.5))
+    ledger.spend(module.entry_of_budget(0.5))
     total = ledger.total().budget
     assert 1.99 < total.epsilon <= 2.0
 
 
 def test_a_claim_makes_the_total_a_claim_and_is_named(ledger: Ledger) -> None:
-    ledger.spend(entry_of_budget(0.2, call="proved"))
-    ledger.spend(entry_of_budget(0.2, 1e-6, status=Status.CLAIM, call="only claimed"))
+    ledger.spend(module.entry_of_budget(0.2, call="proved"))
+    ledger.spend(module.entry_of_budget(0.2, 1e-6, status=Status.CLAIM, call="only claimed"))
     total = ledger.total()
     assert total.status is Status.CLAIM
     assert [entry.call for entry in total.unproved] == ["only claimed"]
     assert total.budget.epsilon == pytest.approx(0.4, rel=1e-3), "what is only claimed costs what it claims"
     assert_refused(ledger.spend, Entry(Budget(0.1), status=Status.NONE), match="no privacy guarantee")
-    assert_refused(ledger.spend, entry_of_budget(0.1), Neighbouring.ADD_REMOVE, match="add-remove")
+    assert_refused(ledger.spend, module.entry_of_budget(0.1), Neighbouring.ADD_REMOVE, match="add-remove")
 
 
 @pytest.mark.parametrize("name", dpviz.list_mechanisms())
@@ -134,16 +133,16 @@ def test_a_writer_checks_anew_where_another_was_faster(ledger: Ledger, monkeypat
         check(contents, entry, relation)
         checked.append(len(contents.entries))
         if len(checked) == 1:
-            Ledger(ledger.path).spend(entry_of_budget(first, call="faster"))
+            Ledger(ledger.path).spend(module.entry_of_budget(first, call="faster"))
 
     monkeypatch.setattr(module.Contents, "check", slow)
     first = 0.5
-    ledger.spend(entry_of_budget(0.5, call="slower"))
+    ledger.spend(module.entry_of_budget(0.5, call="slower"))
     assert checked == [0, 0, 1]
     assert [entry.call for entry in ledger.entries()] == ["faster", "slower"]
     checked.clear()
     first = 0.8
-    assert_refused(ledger.spend, entry_of_budget(0.6), match="above the limit")
+    assert_refused(ledger.spend, module.entry_of_budget(0.6), match="above the limit")
 
 
 def test_totals_are_computed_without_the_lock(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +153,7 @@ def test_totals_are_computed_without_the_lock(ledger: Ledger, monkeypatch: pytes
             return super().acquire(*args, **more)
 
     monkeypatch.setattr(module, "FileLock", Lock)
-    ledger.spend(entry_of_budget(0.5))
+    ledger.spend(module.entry_of_budget(0.5))
     assert len(ledger.entries()) == 1
 
 
@@ -164,13 +163,13 @@ def test_links_do_not_fork_a_ledger_and_its_mode_stays(ledger: Ledger, tmp_path:
     for name in ("link.toml", "folder"):
         (tmp_path / name).symlink_to(ledger.path if name == "link.toml" else tmp_path)
     for path in (ledger.path, tmp_path / "link.toml", tmp_path / "folder" / "ledger.toml"):
-        Ledger(path).spend(entry_of_budget(0.5, call=path.name))
+        Ledger(path).spend(module.entry_of_budget(0.5, call=path.name))
     assert (tmp_path / "link.toml").is_symlink()
     assert len(ledger.entries()) == 3
     assert [path.name for path in tmp_path.glob("*.lock")] == ["ledger.toml.lock"]
     assert ledger.path.stat().st_mode & 0o777 == 0o600
     ledger.path.chmod(0o664)  # more than the usual umask leaves
-    ledger.spend(entry_of_budget(0.1))
+    ledger.spend(module.entry_of_budget(0.1))
     assert ledger.path.stat().st_mode & 0o777 == 0o664
     before = ledger.path.read_bytes()
     os.link(ledger.path, tmp_path / "other.toml")
@@ -192,7 +191,7 @@ def test_a_writer_that_is_killed_leaves_a_whole_ledger(ledger: Ledger, times: in
         writer.wait()
         entries = Ledger(ledger.path).entries()
         assert len(entries) >= seen + 3
-        ledger.spend(entry_of_budget(0.001, call="after"))  # the lock of a dead process holds nobody up
+        ledger.spend(module.entry_of_budget(0.001, call="after"))  # the lock of a dead process holds nobody up
         assert Ledger(ledger.path).entries()[: len(entries)] == entries
 
 
@@ -273,7 +272,7 @@ def test_files_that_are_no_ledger_are_refused_in_words(old: str, new: str, tmp_p
         lambda ledger: ledger.total("x"),
         lambda ledger: Ledger.parse("x"),
         lambda ledger: Ledger("\ud800"),
-        lambda ledger: entry_of_budget(0.1, np.ones(2)),
+        lambda ledger: module.entry_of_budget(0.1, np.ones(2)),
     ],
 )
 def test_wrong_arguments_are_refused_in_words(
@@ -299,7 +298,7 @@ def test_a_small_file_costs_nothing_however_much_it_stands_for(tmp_path: Path) -
 
 
 def test_long_totals_can_be_cancelled(ledger: Ledger) -> None:
-    entries = tuple(entry_of_budget(0.001 * k, 1e-9) for k in range(1, 40))
+    entries = tuple(module.entry_of_budget(0.001 * k, 1e-9) for k in range(1, 40))
     contents = replace(ledger.contents(), entries=entries)
     shares: list[float] = []
     assert contents.total(monitor=shares.append).budget is not None
@@ -334,7 +333,7 @@ def test_pure_entries_add_up_under_any_relation_and_stay_pure(relation: Neighbou
     ledger.spend(Entry(PureEpsilon(0.5)), relation)
     ledger.spend(Entry(Repeated(PureEpsilon(0.25), 2)), relation)
     assert ledger.total().budget == Budget(1.0)
-    ledger.spend(entry_of_budget(0.1, 1e-12), relation)
+    ledger.spend(module.entry_of_budget(0.1, 1e-12), relation)
     mixed = ledger.total().budget
     assert (mixed.epsilon, mixed.delta) == (pytest.approx(1.1, rel=1e-6), 1e-9)
 

@@ -14,7 +14,6 @@ from dpviz.common import memory
 from dpviz.common.random import spawn
 from dpviz.experiments.run import metrics
 from dpviz.experiments.run.measure import train
-from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.trajectory import trajectory
 from dpviz.mechanisms import Calibration, Fit, Mechanism, Training, get_mechanism
@@ -57,7 +56,7 @@ def test_a_result_keeps_its_rows_and_what_the_app_keeps_of_it_does_not() -> None
 def test_a_released_label_and_a_hinge_have_no_metrics_of_what_they_do_not_give() -> None:
     label = dpviz.run(dpviz.RunSpec("teaching", mechanism="majority", seeds=3)).metrics
     hinge = dpviz.run(dpviz.RunSpec("teaching", "svm", "output-gaussian", seeds=3)).metrics
-    for metric in METRICS.values():
+    for metric in metrics.METRICS.values():
         assert label[metric.column].isna().all() == (metric.needs != "labels"), metric.id
         assert hinge[metric.column].isna().all() == (metric.needs == "probabilities"), metric.id
 

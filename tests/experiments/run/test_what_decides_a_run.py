@@ -24,7 +24,6 @@ from dpviz.experiments.run import setup
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import dataset_of, fit_key, resolve
 from dpviz.experiments.run.settings import SETTINGS
-from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.inspected import inspect, row_influence
 from dpviz.experiments.studies.releases import releases
@@ -198,7 +197,7 @@ def answers(spec: dpviz.RunSpec) -> dict[str, np.ndarray]:
         "run": np.r_[result.theta.ravel(), result.accuracy, result.calibration.noise_scale],
         "inspected": np.r_[inspected.theta.ravel(), inspected.instances["margin"]],
         "releases": releases(spec, (spec.epsilon, 10.0)).at[0].theta.ravel(),
-        "fit": np.r_[setup_for(spec).non_private.theta, row_influence(spec).newton_norm],
+        "fit": np.r_[setup.setup_for(spec).non_private.theta, row_influence(spec).newton_norm],
     }
 
 
