@@ -77,16 +77,22 @@ def decision_lines(
     rows = -(-len(traces) // (2 if side_by_side else 1))  # of the legend
     wide = height != PLOT and not narrow
     below = LEGEND_LINE * (1 if wide else rows)
-    shared = {"showgrid": False, "constrain": "domain"}
+    shared, seen = {"showgrid": False, "constrain": "domain"}, points[[] if person is None else [person]]
     return figure(
         theme,
         traces,
         height=height + _BELOW + below,
         margin=margin(left=78, top=4, bottom=_BELOW - 4 + below),
         legend=_LEGEND | {"y": (10 - _BELOW) / height},
-        x=shared | {"title": escape(names[0]), "standoff": 2, "range": [axes[0][0], axes[0][-1]]},
-        y=shared | {"title": escape(names[1]), "range": [axes[1][0], axes[1][-1]]},
+        x=shared | {"title": escape(names[0]), "standoff": 2, "range": _span(axes[0], seen[:, 0])},
+        y=shared | {"title": escape(names[1]), "range": _span(axes[1], seen[:, 1])},
     )
+
+
+def _span(along: Floats, seen: Floats) -> list[float]:
+    """Ends of an axis that holds its grid and what must be seen."""
+    together = np.r_[along, seen]
+    return [together.min(), together.max()]
 
 
 def _lines(
