@@ -333,7 +333,6 @@ def test_input_perturbation_is_descent_on_the_perturbed_rows(
     for e, cal in enumerate(cals):
         for s, stream in enumerate(streams):
             noisy = built.noisy_rows(problem, cal, stream)
-            assert noisy is not None
             if sharing == "shared":
                 np.testing.assert_allclose(noisy - problem.rows.X, np.tile((noisy - problem.rows.X)[0], (120, 1)), atol=1e-12)
             rows, at = Rows(noisy, problem.rows.y), np.zeros((1, 3))
