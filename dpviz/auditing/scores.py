@@ -160,7 +160,7 @@ def _lda(null: Floats, alternative: Floats) -> Score:
     n, k = null.shape
     shift = alternative.mean(axis=0) - null.mean(axis=0)
     spread = np.concatenate([null - null.mean(axis=0), alternative - alternative.mean(axis=0)])
-    covariance = spread.T @ spread / max(len(spread) - 2, 1)
+    covariance = spread.T @ spread  # of any scale, as only the direction is used
     size = np.trace(covariance) / k
     # a tiny ridge where runs are plenty, so that a coordinate without noise stands out; a large one where they are few
     ridge = 1e-9 if n > 4 * k else 0.3

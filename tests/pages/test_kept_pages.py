@@ -17,7 +17,7 @@ from support_kept import LONG, Numbers, numbers, same
 from support_pages import opened, settled
 
 _NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?")
-MOST = 50  # parts of an element that are kept each by two sums
+PARTS = 3  # of an element with many numbers; two sums of each are kept
 _LAYOUT = ("main", "column", "flex_container")
 
 #: a page and its address, by the file of its numbers
@@ -61,7 +61,7 @@ def shown(page: str, **query: str) -> list[Numbers]:
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
         values = [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
         if element.type not in _LAYOUT and not text.startswith("<script"):
-            found.append([element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, MOST)))])
+            found.append([element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, PARTS)))])
     return found
 
 
