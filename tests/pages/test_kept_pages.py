@@ -23,14 +23,10 @@ _LAYOUT = ("main", "column", "flex_container")
 #: a page and its address, by the file of its numbers
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
-    "story-network": ("", {"mechanism": "dp-sgd", "model": "mlp-4", "metric": "log-loss", "pinned": "epsilon=0.2&seeds=2"}),
     "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.5", "seeds": "3"}),
     "one-model-claimed": ("One_model", {"mechanism": "dbdp", "metric": "roc-auc", "pinned": "mechanism=dp-gd&seeds=2"}),
     "trade-off": ("Trade-off", {"methods": "dp-gd,output-gaussian", "points": "2", "epsilon": "0.5", "want": "70"}),
-    "groups": (
-        "Groups",
-        {"dataset": "census-500", "mechanism": "dp-gd", "group": "region", "of": "recall", "why": "true", "epsilon": "0.5"},
-    ),
+    "groups": ("Groups", {"mechanism": "dp-gd", "group": "kind", "of": "recall", "why": "true", "epsilon": "0.5"}),
     "person": ("Person", {"dataset": "census-300", "mechanism": "dbdp", "epsilon": "2"}),
     "person-digits": ("Person", {"dataset": "digits", "mechanism": "dbdp", "seeds": "1"}),
     "person-clipped": ("Person", {"mechanism": "dp-gd", "dataset": "census-500", "epsilon": "0.5"}),
@@ -43,7 +39,6 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "person-filter": ("Person", {"mechanism": "renyi-filter", "colour": "noise", "epsilon": "0.5"}),
     "audit-exceeded": ("Audit", {"mechanism": "dbdp-pi", "runs": "200", "pair": "worst-case"}),
     "audit-label-flip": ("Audit", {"mechanism": "dp-gd", "runs": "200", "pair": "label-flip", "row": "1"}),
-    "groups-cuts": ("Groups", {"dataset": "census-500", "group": "age", "cuts": "30,50", "metric": "log-loss"}),
     "sensitivity-training": ("Sensitivity", {"mechanism": "rsgd-ar", "part": "training"}),
     "excess-risk": ("Sensitivity", {"mechanism": "dp-gd", "dp-gd.steps": "20", "risk": "epsilon", "epsilon": "0.5"}),
     "excess-risk-bounds": ("Sensitivity", {"mechanism": "output-gaussian", "risk": "n", "sizes": "large"}),
