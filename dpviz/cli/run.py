@@ -97,10 +97,11 @@ class _Measured:
     def in_words(self, metric: Metric) -> str:
         """A metric of the private models, the non-private one and the majority label, in words where it has no value."""
         values, base = self.values[metric.column], self.baselines[metric.column]
-        if values.isna().any():
-            private = "no value (this method or model gives no scores of this kind, or the test rows have one class)"
-        else:
-            private = f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
+        private = (
+            "no value (this method or model gives no scores of this kind, or the test rows have one class)"
+            if values.isna().any()
+            else f"{values.mean():.4f} (standard deviation {values.std(ddof=0):.4f})"
+        )
         beside = [f"{name} {'no value' if value != value else f'{value:.4f}'}" for name, value in base.items()]
         return f"{private}; {'; '.join(beside)}; {'higher' if metric.higher_is_better else 'lower'} is better"
 

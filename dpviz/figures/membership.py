@@ -56,8 +56,10 @@ def roc(
     lowest = _exponents(pd.concat([roc.points["false_alarms"] for roc in (best, *others)])).min()
     low, high = (_exponents(band[name], 10**lowest) for name in ("low", "high"))
     traces = [band_trace(_exponents(band["false_alarms"]), low, high, fade(theme.labels[0], 0.3))]
-    for k, other in enumerate(others):
-        traces.append(_line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0})
+    traces += [
+        _line(other, theme.labels[0], 1.5, "dot", "the other attacks", lowest) | {"showlegend": k == 0}
+        for k, other in enumerate(others)
+    ]
     traces.append(_line(best, theme.labels[0], 4, "solid", f"{best.name}, 95 % limits", lowest))
     if without is not None:
         traces.append(_line(without, theme.ink, 2.5, "solid", f"without privacy: {without.name}", lowest))

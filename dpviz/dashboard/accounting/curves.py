@@ -68,9 +68,11 @@ def delta_curve(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) 
 
 def _delta_curve(table: pd.DataFrame, spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Chart:
     drawn = [lines.Line("tightest proof", table["epsilon"], table["delta"], pictures.method_look(spec.mechanism, theme))]
-    for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True):
-        if table[name].notna().any():
-            drawn.append(lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x")))
+    drawn += [
+        lines.Line(f"Rényi, {label}", table["epsilon"], table[name], Look("", theme.majority, dash, "x"))
+        for dash, (name, label) in zip(("dot", "dash"), tables.CONVERSIONS.items(), strict=True)
+        if table[name].notna().any()
+    ]
     drawn.append(
         lines.Line(
             "this run's budget", [cal.budget.epsilon], [cal.budget.delta], Look("", theme.noise, "solid", "diamond"), points=True

@@ -185,15 +185,16 @@ _NAMES = ("Private", "Cost of privacy", "Its parts", "Without privacy", "An atta
 def _column(outcome: Outcome) -> tuple[str, ...]:
     """The table's column for one run."""
     cost, measure = outcome.cost, outcome.cost.metric
-    if not cost.has_value:
-        values = ("no value",) * 4
-    else:
-        values = (
+    values = (
+        (
             words.metric_value(measure, float(cost.private.mean())),
             words.privacy_cost(cost),
             words.split(cost),
             words.metric_value(measure, cost.non_private),
         )
+        if cost.has_value
+        else ("no value",) * 4
+    )
     limit = "–" if outcome.attack is None else words.percent(outcome.attack.accuracy)
     return (words.title(outcome.spec), *values, limit, words.guarantee(outcome.calibration, outcome.spec.build()))
 

@@ -233,10 +233,9 @@ def _individual(run: inspected.Inspected, people: list[int]) -> list[Line]:
     delta = f", δ = {words.three(individual.delta)}" if individual.delta else ""
     means, largest = ([words.three(v) for v in f(individual.epsilon[:, people], axis=0)] for f in (np.mean, np.max))
     lines = [("Individual ε: mean, largest draw", [f"{a}, {b}{delta}" for a, b in zip(means, largest, strict=True)])]
-    for name, values in (
-        ("… any row in its place, at most", individual.replace),
-        ("… that may be shown to this person", individual.publishable),
-    ):
-        if values is not None:
-            lines.append((name, [words.three(v) for v in values[:, people].max(axis=0)]))
-    return lines
+    further = {
+        "… any row in its place, at most": individual.replace,
+        "… that may be shown to this person": individual.publishable,
+    }
+    worst = {name: values[:, people].max(axis=0) for name, values in further.items() if values is not None}
+    return lines + [(name, [words.three(v) for v in values]) for name, values in worst.items()]
