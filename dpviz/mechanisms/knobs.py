@@ -204,10 +204,8 @@ class Number(Knob):
     def candidates(self, value: Any, count: int) -> tuple[Any, ...]:
         """Up and down by factors of `ratio` on a logarithmic scale, otherwise evenly over the range."""
         half = count // 2
-        if self._by_factors() and value > 0:
-            raw = [value * self.ratio**k for k in range(-half, count - half)]
-        else:
-            raw = [*np.linspace(self.low, self.high, count - 1), value]
+        factors = [value * self.ratio**k for k in range(-half, count - half)]
+        raw = factors if self._by_factors() and value > 0 else [*np.linspace(self.low, self.high, count - 1), value]
         inside = {min(max(float(f"{v:.4g}"), self.low), self.high) for v in raw} - {float(f"{value:.4g}")}
         return tuple(sorted({*map(self._typed, inside), self._typed(value)}))
 

@@ -326,10 +326,9 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, declared: TableSpec
 
 
 def _forget_table() -> None:
-    st.session_state.pop(_TABLE, None)
-    session.carry(_TABLE)
-    for key in (_DESCRIBED, _MARKED, _LOOKED, _TWO_VALUED):
+    for key in (_TABLE, _DESCRIBED, _MARKED, _LOOKED, _TWO_VALUED):
         st.session_state.pop(key, None)
+    session.carry(_TABLE)
     _next_file()
 
 

@@ -61,8 +61,7 @@ def deployments() -> None:
             f"Values: {REGISTRY}. They compare only roughly: most are counts and not models, and one protects a "
             "single event and another all events of a person."
         )
-        sources = " ".join(f"[{one.name}]({one.source})." for one in DEPLOYMENTS)
-        st.markdown(sources)
+        st.markdown(" ".join(f"[{one.name}]({one.source})." for one in DEPLOYMENTS))
 
 
 SORTS = {"": "Status, then usefulness", "accuracy": "Usefulness", "epsilon": "Proved ε", "name": "Name"}

@@ -114,13 +114,12 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
         for k, name in enumerate(names):
             here = context.part(k, len(names))
             setting = here.setup(name, chosen)[0].problem.setting
-            n = setting.n
-            theirs, ends = here.part(0, 3).best(other, tuning_grid(other, chosen, n), name, grid, seeds, model=chosen)
+            theirs, ends = here.part(0, 3).best(other, tuning_grid(other, chosen, setting.n), name, grid, seeds, model=chosen)
             numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}, first split", _steps(other, ends, setting)))
             label = list_mechanisms()[mechanism].label
             sides = {}
             for s, start in enumerate(STARTS):
-                knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, chosen, n)]
+                knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, chosen, setting.n)]
                 mine, ends = here.part(s + 1, 3).best(mechanism, knobs, name, grid, seeds, model=chosen)
                 rows[start] += [mine.rows(mechanism), theirs.rows(other)]
                 sides[f"{label}, {'non-private start' if s == 0 else f'start at {nowhere}'}"] = (mechanism, mine)

@@ -100,9 +100,7 @@ def _numbers(results: Mapping[str, AuditResult]) -> list[tuple[str, str]]:
 
 def _table(mechanism: str, results: Mapping[str, AuditResult]) -> pd.DataFrame:
     """Audited, largest possible and claimed epsilon of each attack."""
-    rows: list[tuple[object, ...]] = []
-    for name, result in results.items():
-        rows.append(("attacks", "audited, at least", mechanism, name, result.epsilon_lower, np.nan, np.nan))
-        rows.append(("attacks", "most that these runs can show", "", name, result.ceiling, np.nan, np.nan))
-    rows += [("attacks", "claimed", "", name, CLAIMED, np.nan, np.nan) for name in results]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    rows = [("audited, at least", mechanism, name, result.epsilon_lower) for name, result in results.items()]
+    rows += [("most that these runs can show", "", name, result.ceiling) for name, result in results.items()]
+    rows += [("claimed", "", name, CLAIMED) for name in results]
+    return pd.DataFrame([("attacks", *row, np.nan, np.nan) for row in rows], columns=list(COLUMNS))

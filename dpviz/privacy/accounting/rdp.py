@@ -43,10 +43,7 @@ def log_excess_moments(rate: float, noise_multiplier: float, orders: Floats) -> 
         noise_multiplier: z > 0.
         orders: (k,) real orders a, 1.001 to 20.
     """
-    if noise_multiplier < _SMALLEST:
-        moments = _closed_bounds(rate, noise_multiplier, orders)
-    else:
-        moments = _trapezoid(rate, noise_multiplier, orders)
+    moments = (_closed_bounds if noise_multiplier < _SMALLEST else _trapezoid)(rate, noise_multiplier, orders)
     return moments + _UP + 1e-14 * np.abs(moments)
 
 
