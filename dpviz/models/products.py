@@ -195,7 +195,7 @@ class Products:
         slopes *= y
         for part, z in zip(parts, draws, strict=True):
             mine = slopes[:, part].T
-            own[part] = mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z)
+            own[part] = mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z, 8 * _SHORT)
         return total, own
 
 
@@ -329,9 +329,9 @@ def by_replica(rows: Array, theta: Array) -> NDArray[Any]:
     return out[:, : len(theta)]
 
 
-def short_sums(weights: Array, rows: Array) -> Array:
+def short_sums(weights: Array, rows: Array, short: int = _SHORT) -> Array:
     """(R, d) weights (R, b) times rows (b, d); in single precision sums stay short."""
-    size = _SHORT if weights.dtype == np.float32 else rows_per_product(len(rows), len(weights) * rows.shape[1])
+    size = short if weights.dtype == np.float32 else rows_per_product(len(rows), len(weights) * rows.shape[1])
     whole = len(rows) - len(rows) % size
     parts = weights[:, :whole].reshape(len(weights), -1, size).transpose(1, 0, 2)
     total = (parts @ rows[:whole].reshape(-1, size, rows.shape[1])).sum(axis=0, dtype=np.float64)
