@@ -182,7 +182,7 @@ class _Planted(machinery.SourceFileLoader):
 
     def __init__(self, path: str, source: str, tests: list[str]) -> None:
         assert not any(name.split(".")[0] == "dpviz" for name in sys.modules), "too late"
-        super().__init__(".".join(Path(path).with_suffix("").parts), str(ROOT / path))
+        super().__init__(".".join(Path(path).with_suffix("").parts).removesuffix(".__init__"), str(ROOT / path))
         self.source, self.places = source, {test: place for place, test in enumerate(tests)}
         sys.meta_path.insert(0, self)
 

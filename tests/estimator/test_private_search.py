@@ -137,7 +137,7 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     x, y = rows(500)
     model = searched(ledger=ledger, random_state=None).fit(x, y)
     (entry,) = ledger.entries()
-    assert (entry.what, entry.release, SECRET_SEED in entry.conditions) == ("search", model.guarantee_.proved, False)
+    assert (entry.what, entry.release, SECRET_SEED in model.guarantee_.conditions) == ("search", model.guarantee_.proved, False)
     monkeypatch.setattr(PrivateClassifier, "_train", lambda *a: pytest.fail("trained before the ledger was asked"))
     assert_refused(searched(ledger=str(ledger.path)).fit, x, y, match="would bring the total")
     assert len(ledger.entries()) == 1

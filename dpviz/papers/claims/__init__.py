@@ -46,7 +46,11 @@ def claims_of(mechanism: str) -> tuple[Claim, ...]:
 
 
 def command(claim: str, full: bool = False, seed: int = 0) -> str:
-    """The shell command that repeats a test."""
+    """The shell command that repeats a test.
+
+    >>> command("dbdp-private"), command("dbdp-private", full=True, seed=3)
+    ('dpviz list claims --test dbdp-private', 'dpviz list claims --test dbdp-private --full --seed 3')
+    """
     return f"dpviz list claims --test {claim}" + (" --full" if full else "") + (f" --seed {seed}" if seed else "")
 
 
