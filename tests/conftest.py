@@ -33,8 +33,7 @@ def build_with_marks_inside(parts: dict[str, Any]) -> Any:
     """A figure, in every test: its marks lie inside the axes, but for the few rows that a plane leaves out on purpose."""
     for trace, letter in itertools.product(parts["data"], "xy"):
         axis = parts["layout"].get(letter + "axis" + trace.get(letter + "axis", letter)[1:], {})
-        # a plane of rows leaves the outermost hundredth of them out
-        if "markers" in trace.get("mode", "") and axis.get("range") is not None and "constrain" not in axis:
+        if "markers" in trace.get("mode", "") and axis.get("range") is not None:
             ends = np.sort(axis["range"])
             low, high = (10.0 ** np.clip(ends, -300, 300) if axis.get("type") == "log" else ends) + 1e-9 * np.array(
                 [-1, 1]
