@@ -35,7 +35,6 @@ _PAIRS = (
 )
 _OTHER: dict[type, type] = {**dict(_PAIRS), **{b: a for a, b in _PAIRS}, ast.Pow: ast.Mult, ast.FloorDiv: ast.Div}
 _NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor", "sum": "mean", "mean": "sum"}
-
 Change = tuple[int, str, Callable[[], object]]
 
 

@@ -25,6 +25,7 @@ from dpviz.experiments.run.run import cached_calibration
 from dpviz.figures import style
 
 TESTS = Path(__file__).parent
+gc.disable()  # until all tests are collected: what is made for them stays
 style.CHECKED = True  # on every figure of every test
 build = style.build
 
@@ -125,3 +126,4 @@ def pytest_collection_finish() -> None:
     """What is loaded stays: Streamlit collects garbage after every drawing of a page, most of the time among libraries."""
     gc.collect()
     gc.freeze()
+    gc.enable()

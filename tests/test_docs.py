@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support import mostly_long, parse
+from support import mostly_long
 from support_shell import Shell
 
 import dpviz
@@ -69,19 +69,6 @@ def test_the_architecture_page_points_at_what_is_there() -> None:
 
 def test_the_architecture_page_is_short() -> None:
     assert len((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split()) <= 1500
-
-
-def questions(text: str) -> list[str]:
-    """First lines of docstrings that open with a question word and not with what the thing is."""
-    defined = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(parse(text)) if isinstance(node, defined)]
-    return [line for line in first if re.match(r"(What|Whether|How|Who|Whose|Which|Where)\b", line)]
-
-
-def test_docstrings_open_with_statements() -> None:
-    found = [line for path in ROOT.glob("dpviz/**/*.py") for line in questions(path.read_text(encoding="utf-8"))]
-    assert len(found) < 30, found
-    assert questions('def f():\n    """Whether it is."""') == ["Whether it is."]
 
 
 #: expressions that this project writes in other words -> what it writes

@@ -1,6 +1,7 @@
 """Who may import whom, what views may compute, and that no file is read in a way that executes what it holds."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -218,6 +219,19 @@ def test_files_and_functions_are_short(path: Path) -> None:
     for node in ast.walk(parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 59, node.name
+
+
+def questions(text: str) -> list[str]:
+    """First lines of docstrings that open with a question word and not with what the thing is."""
+    defined = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(parse(text)) if isinstance(node, defined)]
+    return [line for line in first if re.match(r"(What|Whether|How|Who|Whose|Which|Where)\b", line)]
+
+
+def test_docstrings_open_with_statements() -> None:
+    found = [line for path in FILES for line in questions(path.read_text())]
+    assert len(found) < 30, found
+    assert questions('def f():\n    """Whether it is."""') == ["Whether it is."]
 
 
 def test_a_circle_a_private_name_and_a_kind_are_noticed() -> None:
