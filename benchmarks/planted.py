@@ -139,21 +139,21 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
     return sorted(found, key=lambda test: (-files[test.split("::")[0]], seconds[test]))
 
 
-def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release") -> int:
-    """The exit code of pytest on a module with other source, in a fork with some imports; negative where that takes too long."""
-    process = _FORKS.Process(target=_pytest, args=(path, source, tests, marks))
+def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release", most: int = TIME) -> int:
+    """The exit code of pytest on a module with other source, in a fork with some imports; negative after `most` seconds."""
+    process = _FORKS.Process(target=_pytest, args=(path, source, tests, marks, most))
     process.start()
     process.join()
     return process.exitcode or 0
 
 
-def _pytest(path: str, source: str, tests: list[str], marks: str) -> None:
+def _pytest(path: str, source: str, tests: list[str], marks: str, most: int) -> None:
     import pytest
 
-    signal.alarm(TIME)
+    signal.alarm(most)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    options = ["-x", "-n", "0", "-m", marks, "-W", "ignore:Module already imported", *{test.split("::")[0] for test in tests}]
-    os._exit(pytest.main(options, plugins=[_Planted(path, source, tests)]))
+    options = ["-x", "-n", "0", "-m", marks, "-W", "ignore:Module already imported", "--hypothesis-profile=planted"]
+    os._exit(pytest.main([*options, *{test.split("::")[0] for test in tests}], plugins=[_Planted(path, source, tests)]))
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from streamlit.components.v2 import manifest_scanner
 from support import LIMIT, until
 from support_shell import Shell
@@ -48,6 +48,8 @@ style.build = build_with_marks_inside
 
 # nothing fails because a machine is slow, and every run tries the same examples
 settings.register_profile("dpviz", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# a planted mistake need only be seen, in whatever case
+settings.register_profile("planted", settings.get_profile("dpviz"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("dpviz")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processors: for what is imported from here on,
 threadpool_limits(int(os.environ["OMP_NUM_THREADS"]))  # and for what was imported before

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support import LIMIT
 
 from benchmarks.planted import ROOT, draw, outcome, quick_tests
 
@@ -37,7 +38,7 @@ def test_every_mistake_can_be_planted() -> None:
 
 @pytest.mark.parametrize(("module", "row"), [case(module, row) for module, row in MISTAKES])
 def test_the_mistake_is_seen(module: str, row: dict[str, str]) -> None:
-    code = outcome(f"dpviz/{module}.py", source(module, row), [row["seen_by"]], "long or not long")
+    code = outcome(f"dpviz/{module}.py", source(module, row), [row["seen_by"]], "long or not long", int(LIMIT))
     assert code == pytest.ExitCode.TESTS_FAILED
 
 
