@@ -218,6 +218,7 @@ def test_verdicts_on_an_exact_gaussian_keep_the_declared_share_and_half_the_nois
     assert accusations(score, 50, confidence=0.95, share=0.5) >= 49
 
 
+@pytest.mark.long
 def test_a_verdict_of_two_tests_errs_as_seldom_as_it_says() -> None:
     """At 40 % confidence: each test has an error of 30 % at most, and both together accuse in 60 % of audits at most.
 

@@ -54,6 +54,7 @@ def test_the_gap_is_judged_from_both_starts() -> None:
     assert planted("pidp-gap-zero", pidp_sgd=only_started).outcome is Outcome.ONLY_IF
 
 
+@pytest.mark.long
 def test_averaging_is_set_against_restarts_alone_and_against_plain_decay() -> None:
     def averaged(knobs: dict[str, Any]) -> Mechanism:
         return toward(1.0 if knobs.get("averaging", True) else -1.0)(knobs)

@@ -230,6 +230,7 @@ def test_signals_without_membership_show_nothing_and_targets_among_the_shadows_s
 X, Y = make_classification(300, 8, n_informative=4, flip_y=0.3, random_state=0)
 
 
+@pytest.mark.long
 def test_a_memorising_model_is_found_out_and_a_simple_one_is_not() -> None:
     risk = dpviz.membership_risk("lira-online", 0.05, shadows=32, targets=16)
     forest = risk(RandomForestClassifier(20, random_state=0), X, Y)
