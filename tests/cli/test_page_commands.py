@@ -110,6 +110,7 @@ def test_lines_for_people(shell: Shell) -> None:
         "groups --group x1 --cuts 0.1,0.5": "below 0.1",
         "calibrate": "sensitivity from:",
         "list claims --test dbdp-noise-rate": "result:            fails",
+        "list claims --test dbdp-noise-rate --json": '"id": "dbdp-noise-rate"',
     }.items():
         assert part in shell(given(command))
         assert shell.err == ""

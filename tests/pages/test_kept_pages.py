@@ -24,6 +24,7 @@ _LAYOUT = ("main", "column", "flex_container")
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
     "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.5", "seeds": "3"}),
+    "one-model-steps": ("One_model", {"mechanism": "dp-gd", "training": "true", "dp-gd.steps": "6"}),
     "one-model-claimed": ("One_model", {"mechanism": "dbdp", "metric": "roc-auc", "pinned": "mechanism=dp-gd&seeds=2"}),
     "trade-off": ("Trade-off", {"methods": "dp-gd,output-gaussian", "points": "2", "epsilon": "0.5", "want": "70"}),
     "groups": ("Groups", {"mechanism": "dp-gd", "group": "kind", "of": "recall", "why": "true", "epsilon": "0.5"}),

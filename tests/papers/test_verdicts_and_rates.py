@@ -287,6 +287,14 @@ def test_rates_are_the_printed_formulas(table: str, method: str, quantity: str, 
     assert rates.value(getattr(row(table, method), quantity), FACTS) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("method", "epsilon", "expected"),
+    [("DP-SGD", 0.01, 104 / 452.22**2 + 1 / 45222), ("PIDP", 0.1, 4522 * 104 / (45222**3 * 0.01) + 1 / 45222)],
+)
+def test_at_a_small_epsilon_another_term_is_the_smallest(method: str, epsilon: float, expected: float) -> None:
+    assert rates.value(row("pidp", method).population, replace(FACTS, epsilon=epsilon)) == pytest.approx(expected, rel=1e-12)
+
+
 # accountants
 
 
