@@ -127,10 +127,15 @@ def test_noise_is_that_of_the_declared_cost_and_for_all_rows_of_a_person(name: s
     expected = [k / paid.epsilon] * 2 if name == "scaling" else [k * np.sqrt(24) / 4800 / paid.mu] * 24
     assert source.scales == pytest.approx(expected)
     # rows that are not trained on change nothing
-    frame = rows.frame.copy()
+    frame, few = rows.frame.copy(), train[:1000]
     frame.loc[4800:, [f"w{j}" for j in range(12)]] = 99.0
-    other = replace(rows, frame=frame)
-    assert np.array_equal(preparation.prepare(other, train[:4800], TOTAL, Silent()).X[:4800], made.X[:4800])
+    assert np.array_equal(preparation.prepare(replace(rows, frame=frame), train, TOTAL, Silent()).X[:4800], made.X[:4800])
+    ends = []  # far from the corner where they are trained on, and near it or far elsewhere
+    for last in (999, 5999):
+        frame = rows.frame.copy()
+        frame.loc[:last, [f"w{j}" for j in range(12)]] = 60.0
+        ends.append(preparation.prepare(replace(rows, frame=frame), few, TOTAL, Silent()).X[few])
+    assert np.array_equal(*ends)
     assert np.linalg.norm(made.X, axis=1).max() <= 1 + 1e-12
 
 
