@@ -18,13 +18,13 @@ with left:
     budget = st.container(key="budget")
 spec = sidebar.Sidebar(own, budget=budget, measured=True).draw()
 doing = "Training and measuring each row's influence"
-found = tasks.current("rows", doing, partial(inspected.inspect_with_influence, spec), of=spec, kept=False)
+found = tasks.current_result("rows", doing, partial(inspected.inspect_with_influence, spec), of=spec, kept=False)
 if found is not None:
     inspection, influence = found
     chosen = selection.choose(own, inspection, influence)
     kept = pinned.other_run(spec)
     its = None if kept is None else partial(inspected.inspect_with_influence, kept)
-    theirs = None if its is None else tasks.current("pinned-rows", doing, its, of=kept, kept=False)
+    theirs = None if its is None else tasks.current_result("pinned-rows", doing, its, of=kept, kept=False)
     a = None if theirs is None else theirs[0]
     with answer:
         influence_map.headline(inspection, influence)

@@ -52,7 +52,7 @@ class InverseHessian:
 
     @cached_property
     def derivatives(self) -> Derivatives:
-        """What the model declares."""
+        """The derivatives that the model declares."""
         return derivatives_of(self.problem.model)
 
     @cached_property

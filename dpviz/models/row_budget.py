@@ -55,7 +55,7 @@ class RowBudget:
 
     @property
     def limit(self) -> Any:
-        """What a row may have spent, in the precision of the sums."""
+        """The most that a row may have spent, in the precision of the sums."""
         return self._limit * np.inf if self.free > 0 else self._limit
 
     def count(self, replicas: slice, active: Floats) -> None:

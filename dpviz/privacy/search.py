@@ -54,20 +54,20 @@ def smallest(
     """
     known: dict[float, float] = {}  # the root finder asks for both ends again, and the check for the root
 
-    def at(log_x: float) -> float:
+    def bounded_excess(log_x: float) -> float:
         if log_x not in known:
             known[log_x] = max(-_LARGE, min(_LARGE, excess(math.exp(log_x))))
         return known[log_x]
 
     bounds = math.log(limits[0]), math.log(limits[1])
-    ends = _bracket(at, min(max(log_start, bounds[0]), bounds[1]), towards, step, even, bounds)
+    ends = _bracket(bounded_excess, min(max(log_start, bounds[0]), bounds[1]), towards, step, even, bounds)
     if ends is None:
         raise refusal
     low, high = ends
     if low == high:
         return math.exp(low)
-    root = float(brentq(at, low, high, xtol=tolerance, rtol=max(8.9e-16, _RELATIVE * tolerance))) + towards * margin
-    while at(root) > _ROUNDING:
+    root = float(brentq(bounded_excess, low, high, xtol=tolerance, rtol=max(8.9e-16, _RELATIVE * tolerance))) + towards * margin
+    while bounded_excess(root) > _ROUNDING:
         root += towards * max(tolerance, 1e-15 * abs(root))
     return math.exp(root)
 

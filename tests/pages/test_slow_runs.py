@@ -161,7 +161,7 @@ def asking(work: Work, **more: Any) -> AppTest:
         if st.session_state.pop("again", False):
             st.rerun()
         work, more = st.session_state.work, st.session_state.more
-        found = tasks.current("x", "Counting rows", work, of=RunSpec("teaching"), kept=False, **more)
+        found = tasks.current_result("x", "Counting rows", work, of=RunSpec("teaching"), kept=False, **more)
         st.text(f"found: {found}")
 
     pool.pool().clear()

@@ -60,7 +60,7 @@ def compute_options(subject: noise_comparison.Accounted) -> tuple[list[curves.Op
         monitor(0.5)
         return [] if subject.released is None else curves.options(subject.released, subject.compared.budget), attack
 
-    return tasks.current("accounting", "Accounting", compute, of=subject.run, kept=False)
+    return tasks.current_result("accounting", "Accounting", compute, of=subject.run, kept=False)
 
 
 def headline(subject: noise_comparison.Accounted, accountants: Sequence[curves.Option], attack: Attack | None) -> None:

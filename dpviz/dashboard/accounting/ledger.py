@@ -43,8 +43,8 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
     if cal.status is Status.NONE and file is None:
         st.info("This method promises nothing, so no total is finite.", icon="ℹ️")
         return
-    setting = setting_of(run)
-    entry = entry_of(run.build(), setting, add_grid_slack(run.build(), cal, setting.m), "this run")
+    built, setting = run.build(), setting_of(run)
+    entry = entry_of(built, setting, add_grid_slack(built, cal, setting.m), "this run")
     if file is None:
         count = int(RELEASES.draw())
         title = f"{count} releases of this run" if count > 1 else "One release of this run"
@@ -62,7 +62,7 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
         alone, both = part(monitor, 0.0, 0.5), part(monitor, 0.5, 0.5)
         return held.total(monitor=alone), held.total(entry, monitor=both) if counts else None
 
-    found = tasks.current("ledger", "Adding up", add_up, of=run, given=key)
+    found = tasks.current_result("ledger", "Adding up", add_up, of=run, given=key)
     if found is None:
         return
     total, after = found

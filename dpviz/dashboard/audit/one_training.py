@@ -31,7 +31,7 @@ def show(spec: RunSpec, own: fields.Group) -> None:
             st.caption("One training takes the place of thousands: many rows are canaries at once, each with a coin of its own.")
             return
         fixed = replace(spec, seeds=1)
-        answer = tasks.current(
+        answer = tasks.current_result(
             "canaries", "One training", lambda monitor: one_run_of(fixed, int(chosen), monitor=monitor), of=fixed, given=chosen
         )
         if answer is not None:

@@ -120,7 +120,7 @@ def _over(found: AttackedRun, spec: RunSpec, theme: Theme, shadows: int) -> None
         return pd.concat(list(parts), ignore_index=True)
 
     given, ask = (shadows, epsilons), "Attack at other ε"
-    answer = tasks.current("attacks-over", "Attacks over ε", work, of=found.spec, given=given, ask=ask)
+    answer = tasks.current_result("attacks-over", "Attacks over ε", work, of=found.spec, given=given, ask=ask)
     if answer is None:
         return
     table = answer[answer["false_alarms"] == RATES[0]]
@@ -171,14 +171,14 @@ def _how(found: AttackedRun, shadows: int) -> None:
 
 
 def _curves(found: AttackedRun) -> pd.DataFrame:
-    def of(name: str, judged: Judged, private: bool) -> pd.DataFrame:
+    def curve_of(name: str, judged: Judged, private: bool) -> pd.DataFrame:
         curve = judged.curve.assign(attack=name, private=private)
         bound = found.allowed(curve["false_alarms"].to_numpy()) if private else None
         return curve.assign(allowed=np.nan if bound is None else bound)
 
-    parts = [of(name, judged, True) for name, judged in found.judged.items()]
+    parts = [curve_of(name, judged, True) for name, judged in found.judged.items()]
     if found.non_private is not None:
-        parts += [of(name, judged, False) for name, judged in found.non_private.judged.items()]
+        parts += [curve_of(name, judged, False) for name, judged in found.non_private.judged.items()]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -224,7 +224,7 @@ def table(found: AttackedRun) -> None:
 
 def predicts(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
     """The distance of the rows' signals against influence, leverage, individual epsilon or margin, on request."""
-    answer = tasks.current(
+    answer = tasks.current_result(
         "exposure", "Influence", lambda monitor: exposure(found), of=found.spec, given=found.shadows, ask="Compare the rows"
     )
     if answer is None:

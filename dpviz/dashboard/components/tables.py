@@ -29,7 +29,7 @@ def table(
         real: whether it speaks of single real rows; reports leave it out unless they are asked for.
     """
 
-    def made() -> list[list[object]]:
+    def make_rows() -> list[list[object]]:
         return [list(row) for row in (rows() if callable(rows) else rows)]
 
     def part(made: list[list[object]]) -> Table:
@@ -37,9 +37,9 @@ def table(
 
     name = f"table {' '.join(columns)}"
     if callable(rows) and folds.in_closed_fold():
-        recorder.keep(name, lambda: part(made()), rows=real)
+        recorder.keep(name, lambda: part(make_rows()), rows=real)
         return
-    found = made()
+    found = make_rows()
     recorder.keep(name, part(found), rows=real)
     if folds.in_closed_fold():
         return

@@ -187,7 +187,7 @@ def private(dataset: Dataset, spec: RunSpec) -> None:
             f"{words.budget(resolve(spec).budget)} finds them with noise; {words.budget(of_model)} is left for the model."
         )
     )
-    table = tasks.current(
+    table = tasks.current_result(
         "private-ranges",
         "Private ranges",
         lambda monitor: compare_ranges(dataset, of_ranges),

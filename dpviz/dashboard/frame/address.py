@@ -103,7 +103,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).request
     unknown = [key for key in query if not _known(key)]
     if unknown:
-        names = ", ".join(repr(key[:40]) for key in unknown[:5])
+        names = ", ".join(repr(key[:40]) for key in unknown[:5]) + (" …" if len(unknown) > 5 else "")
         mistakes.append(InvalidInput("address", f"holds names that mean nothing here: {names}", "They are ignored."))
     st.session_state[_PROBLEMS] = mistakes
     set_run(spec)

@@ -44,7 +44,7 @@ def draw_trial(outcome: Outcome) -> None:
     if spec.mechanism == "majority" or not (poor or training_loss_note(outcome.cost, spec, 0.0)):
         return
     ask, work = "Does another setting help? Try it", partial(trials, spec, measure.id)
-    found = tasks.current("trials", "Trying other settings", work, of=spec, given=measure.id, ask=ask)
+    found = tasks.current_result("trials", "Trying other settings", work, of=spec, given=measure.id, ask=ask)
     if found is None:
         return
     best = next((trial for trial in found if trial.helps), None)

@@ -295,7 +295,7 @@ def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
     if not knobs:
         return {}
 
-    def made() -> dict[str, tuple[str, str]]:
+    def find() -> dict[str, tuple[str, str]]:
         run, dataset = resolve(spec), dataset_of(spec)
         of_rows = get_model(spec.model).setting(run.n_train, dataset.d, run.lam)
         setting = replace(of_rows, person_rows=dataset.person_rows, preparations=dataset.preparations)
@@ -303,7 +303,7 @@ def _rules(spec: RunSpec) -> dict[str, tuple[str, str]]:
         values = {name: knob.in_words(protection.knob_value(by_rule, name, setting, run.budget)) for name, knob in knobs.items()}
         return {name: (value, f"n = {run.n_train:,}") for name, value in values.items()}
 
-    return fields.read_or_default(made, {})
+    return fields.read_or_default(find, {})
 
 
 def _offered(model: str) -> list[str]:

@@ -25,7 +25,7 @@ def draw(spec: RunSpec, grouping: Grouping, wanted: Field[bool], theme: Theme) -
     if not wanted.draw():
         return
     work = partial(cost_by_group, spec, grouping)
-    costs = tasks.current("group-costs", "Cost by group", work, of=spec, given=grouping, kept=False)
+    costs = tasks.current_result("group-costs", "Cost by group", work, of=spec, given=grouping, kept=False)
     if costs is None:
         return
     table = costs.table

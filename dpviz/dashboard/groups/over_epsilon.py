@@ -136,7 +136,7 @@ def compute(spec: RunSpec, chosen: Grouping, kept: RunSpec | None) -> Seen | Non
         return Seen(outcome, single(outcome), report(made, chosen), len(made.refused), a, kept)
 
     doing, given = f"Training at {len(EPSILONS) + 1} budgets", (chosen, kept)
-    return tasks.current("over-epsilon", doing, work, of=spec, given=given, kept=False)
+    return tasks.current_result("over-epsilon", doing, work, of=spec, given=given, kept=False)
 
 
 def controls(own: fields.Group, spec: RunSpec) -> None:

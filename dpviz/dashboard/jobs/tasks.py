@@ -82,7 +82,7 @@ def outcome(section: str, spec: RunSpec) -> cached_runs.Outcome | None:
     return result if fresh else None
 
 
-def current(section: str, what: str, work: Callable[[Monitor], T], **more: Any) -> T | None:
+def current_result(section: str, what: str, work: Callable[[Monitor], T], **more: Any) -> T | None:
     """The result of `observe` where it is of this very setting; None until it is there."""
     result, fresh = observe(section, what, work, **more)
     return result if fresh else None

@@ -149,7 +149,7 @@ def _measured(section: str, lessons: Sequence[Lesson], ask: str = "") -> dict[st
         return found
 
     names, what = [lesson.id for lesson in lessons], f"Computing the answer{'s' * (len(lessons) > 1)}"
-    return tasks.current(section, what, work, given=names, ask=ask)
+    return tasks.current_result(section, what, work, given=names, ask=ask)
 
 
 def _result(lesson: Lesson, answer: Answer, reply: float | str | None, theme: Theme) -> None:

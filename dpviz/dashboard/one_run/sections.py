@@ -165,7 +165,7 @@ def publish(spec: RunSpec) -> None:
         made = release(replace(spec, seed=RunSpec.seed), monitor=monitor, call="the app", **how)
         return made.to_zip(), made.calibration
 
-    made = tasks.current("release", "Training a model to publish", work, of=spec, given=press)
+    made = tasks.current_result("release", "Training a model to publish", work, of=spec, given=press)
     if made is not None:
         content, cal = made
         st.success(f"Released: {cal.sentence}; proved: {cal.proved_budget or 'nothing'}. Read card.md before you publish it.")

@@ -34,7 +34,7 @@ def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: 
         ask = f"Retrain without each of {len(at):,} rows {whose}"
 
     work, given = partial(inspected.retrained, run.spec, at), at.tobytes()
-    truth = tasks.current("retrain", "Retraining without each row", work, of=run.spec, given=given, ask=ask, kept=False)
+    truth = tasks.current_result("retrain", "Retraining without each row", work, of=run.spec, given=given, ask=ask, kept=False)
     if truth is not None:
         scatter(run, influence, truth, whose, theme)
 

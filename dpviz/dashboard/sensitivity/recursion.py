@@ -224,7 +224,7 @@ def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> observed
 
     ask = "" if problem.rows.X.size < 200_000 else "Retrain on neighbours of this dataset"
     section = "moves-here" if bounded else "movement"
-    return tasks.current(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
+    return tasks.current_result(section, "Retraining on neighbouring datasets", move, of=spec, given=section, ask=ask)
 
 
 def guarantee_badge(spec: RunSpec) -> None:

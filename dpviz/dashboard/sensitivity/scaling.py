@@ -72,7 +72,7 @@ def curves(spec: RunSpec, theme: Theme, choice: fields.Field[str]) -> None:
 
 def _worst_cases(spec: RunSpec, over: scaling.Axis, section: str) -> pd.DataFrame | None:
     """The bounds; None until they are there: a method that searches for its noise takes seconds for them."""
-    return tasks.current(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
+    return tasks.current_result(section, "Computing bounds", partial(scaling.bounds, spec, over), of=spec, given=over.name)
 
 
 def _beside(theme: Theme, over: scaling.Axis) -> list[lines.Line]:

@@ -68,7 +68,9 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
     spec, kept = outcome.spec, None
     noises = isinstance(spec.build(), NoisesRows | HasRule)
     if noises:
-        kept = tasks.current("story-rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False)
+        kept = tasks.current_result(
+            "story-rows", "Finding who received noise", partial(inspected.inspect, spec), of=spec, kept=False
+        )
     marked = (
         ""
         if kept is None or kept.ever is None
@@ -97,7 +99,9 @@ def costs(outcome: Outcome, theme: Theme) -> None:
     measure = cost.metric
     panels.headline(*words.headline(words.title(spec), cost, outcome.calibration, outcome.attack), of=spec)
     work = partial(story.cost_over, replace(spec, epsilon=1.0), GRID, measure.id)
-    curve = tasks.current("story-cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False)
+    curve = tasks.current_result(
+        "story-cost", "Training over ε", work, of=replace(spec, epsilon=1.0), given=measure.id, short=False
+    )
     if curve is None or not cost.has_value or not len(curve):
         return
     right = None if outcome.attack is None else outcome.attack.accuracy
@@ -132,7 +136,7 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
         panels.empty("Retraining this network takes long. The page Person does it when asked.")
         return
     work = partial(story.departure, spec, outcome.theta, who)
-    gone = tasks.current("story-person", "Retraining without the person", work, of=spec, given=who, kept=False)
+    gone = tasks.current_result("story-person", "Retraining without the person", work, of=spec, given=who, kept=False)
     if gone is None:
         return
     share = "" if not gone.noise > 0 else f", and the noise by {words.three(gone.noise)}"
@@ -163,7 +167,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
             *_, last = watch_run(spec, "without", row, None, GAMES, monitor=monitor, looks=1)
             return last
 
-        played = tasks.current("story-bet", "Training models with and without the person", work, of=spec, given=who)
+        played = tasks.current_result("story-bet", "Training models with and without the person", work, of=spec, given=who)
         if played is None:
             return
         cloud, result = played[1].cloud, played[1]
@@ -196,7 +200,7 @@ def composition_scene(outcome: Outcome, theme: Theme) -> None:
         panels.empty("Nothing is proved about this method, so nothing can be added up.")
         return
     work = partial(totals, spec.build(), setting_of(spec), outcome.calibration, MOST)
-    sums = tasks.current("story-total", "Adding up", work, of=spec, given=MOST)
+    sums = tasks.current_result("story-total", "Adding up", work, of=spec, given=MOST)
     if sums is None:
         return
     total = sums[count - 1]

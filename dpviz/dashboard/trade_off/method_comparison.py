@@ -222,7 +222,7 @@ def cross_validation(view: running.View) -> None:
     folds = spec.folds or FOLDS
     sweep = replace(view.sweep, epsilons=(spec.epsilon,), folds=folds, split_seed=0, published_split=False)
     folding = f"{repeats} × {folds} folds"
-    found = tasks.current(
+    found = tasks.current_result(
         "folds",
         "Cross validation",
         lambda monitor: cross_validate(_able(sweep), repeats, store=CellStore.personal(), monitor=monitor),

@@ -178,7 +178,7 @@ def _private(spec: RunSpec, grid: tuning.Grid) -> None:
     values = {name: list(some) for name, some in zip(grid.names, grid.values, strict=True)}
 
     search, given = partial(compare_search, spec, values), _key(spec, grid)
-    found: Any = tasks.current("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
+    found: Any = tasks.current_result("private-search", "Private search", search, of=spec, given=given, ask="Search privately")
     if found is None:
         return
     knobs, chosen = tuning.declared_knobs(spec), found.release.spec

@@ -21,10 +21,10 @@ def distance_by_profile(log_delta: Callable[[float], float], largest: float) -> 
         largest: epsilon up to which the profile is read, > 0.
     """
 
-    def at(epsilon: float) -> float:
+    def bound(epsilon: float) -> float:
         return math.tanh(epsilon / 2) + 2 * math.exp(log_delta(epsilon)) / (1 + math.exp(min(epsilon, 700.0)))
 
-    return min(1.0, *(at(float(e)) for e in largest * np.geomspace(1e-5, 1.0, _PARTS)))
+    return min(1.0, *(bound(float(e)) for e in largest * np.geomspace(1e-5, 1.0, _PARTS)))
 
 
 def distance_by_divergence(kl: float) -> float:
