@@ -19,6 +19,7 @@ from dpviz.experiments.run.resolve import resolve
 from dpviz.experiments.run.spec import RunSettings, RunSpec, shared_fields
 from dpviz.experiments.sweeps.cells import SEED_BLOCK, Cell, CellStore, run_cells
 from dpviz.experiments.sweeps.curves import sort_by_mechanism
+from dpviz.mechanisms import NoisesRows
 
 if TYPE_CHECKING:
     from dpviz.datasets import Dataset
@@ -105,13 +106,18 @@ class SweepSpec(RunSettings):
         return [self._run(name, params, self.epsilons[0]) for name, params in self.named.items()]
 
     def cells(self) -> list[Cell]:
-        """All cells: the first ten seeds of every mechanism, then the next ten."""
+        """All cells: the first ten seeds of every mechanism, then the next ten.
+
+        Methods with noise of their own for every row and seed take longest, and come first: at the end all processors but one
+        would wait for them.
+        """
+        runs = sorted(self.runs(), key=lambda run: not isinstance(run.build(), NoisesRows))
         blocks = [range(first, min(first + SEED_BLOCK, self.seeds)) for first in range(0, self.seeds, SEED_BLOCK)]
         together = [(e,) for e in self.epsilons] if self.prepared else [tuple(self.epsilons)]  # rows differ with epsilon
         return [
             Cell(replace(run, epsilon=some[0]), some, block, tuple(self.metrics))
             for block in blocks
-            for run in self.runs()
+            for run in runs
             for some in together
         ]
 

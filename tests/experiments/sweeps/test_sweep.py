@@ -29,7 +29,8 @@ def test_cells_are_ten_seeds_of_every_mechanism_then_the_next_ten() -> None:
         ("cms-output", 20, 25),
     ]
     assert len({c.key() for c in cells}) == 6
-    assert [c.replicas for c in SweepSpec(mechanisms=["dp-gd"], seeds=1).cells()] == [range(1)]
+    longest_first = SweepSpec(mechanisms=["dp-gd", "input-perturbation"], seeds=1).cells()
+    assert [(c.spec.mechanism, c.replicas) for c in longest_first] == [("input-perturbation", range(1)), ("dp-gd", range(1))]
 
 
 def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
