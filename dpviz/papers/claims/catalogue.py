@@ -15,6 +15,7 @@ _NETWORK = tuple({"steps": t, "step_size": s} for t in (10, 50, 200) for s in (1
 # eq. (10) with q = 1/√n over eq. (15)
 _LESS_NOISE = "At equal T the noise of Theorem 2 on a row of weight w is √(wn) times smaller than that of Theorem 1, rule or not."
 _CENTRAL = (0.01, 0.05, 0.1, 0.25)  # the budgets of the figures that the claims of input perturbation are about
+_UNLINKED = "are nearer to another original row than to their own"
 _ONE_ROW = (
     "The proof takes the mean gradient where a step has that of one drawn row: with steps of 1/L the spread of these gradients "
     "stays, whatever n is."
@@ -41,9 +42,11 @@ TESTS: dict[str, Test] = {
     "network-pl": numerics.network_pl,
     "pidp-generalisation": population.population("dp-sgd", excess=False),
     "pidp-population-risk": population.population("dp-sgd", excess=True),
+    "pidp-excess-rate-sgd": population.empirical("dp-sgd", population.theorem1, _ONE_ROW),
     "pidp-excess-rate": population.empirical("pidp-sgd", population.theorem1, _ONE_ROW),
     "pidp-complexity": running_time,
     "pidp-population-risk-pidp": population.population("pidp-sgd", excess=True),
+    "pidp-exchange-twice": risk.exchanged_rows,
     "influence-error": numerics.influence_error,
     "influential-are-found": risk.exposure_verdict,
     "dbdp-fewer-noised": rules.noise_rows_test("dbdp-pi"),
@@ -51,9 +54,11 @@ TESTS: dict[str, Test] = {
     "dbdp-improves": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
     "dbdp-improves-mlp": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
     "dbdp-gap-zero": accuracy.gap_almost_zero(sentences.DBDP_GAP, "dbdp-pi"),
-    "dbdp-published-rows": rules.published_rows,
+    "dbdp-published-rows": rules.published_rows("dbdp-pi", (0.1, 1.0, 7.0), rules.changed, "differ from the original"),
+    "dbdp-rows-protected": rules.published_rows("dbdp", (0.1, 1.0, 7.0), rules.unlinked, _UNLINKED),
     "dbdp-excess-rate": population.empirical("dbdp-pi", population.theorem1, _ONE_ROW),
     "dbdp-noise-rate": numerics.dbdp_noise_rate,
+    "dbdp-noise-below-song": numerics.noise_below_song,
     "dbdp-noise-weight": numerics.dbdp_weight,
     "dbdp-private": _private("dbdp", {"as published": {"average": False}}, audits.opposed_rows_pair, runs=(400, 4000)),
     "dbdp-any-constant": constants.constant_test("dbdp", constants.dbdp_step, 0.25),
@@ -68,6 +73,8 @@ TESTS: dict[str, Test] = {
     "ip-private-pl": _private(
         "input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed_rows_pair, runs=(600, 4000)
     ),
+    "ip-rows-protected": rules.published_rows("input-perturbation", _CENTRAL, rules.unlinked, _UNLINKED),
+    "ip-local-like-fukuchi": numerics.local_like_fukuchi,
     "ip-noise-like-gradient": numerics.noise_like_gradient,
     "ip-noise-below-bassily": numerics.noise_below_bassily,
     "ip-excess-rate": population.empirical("input-perturbation", population.theorem4),
@@ -101,10 +108,14 @@ TESTS: dict[str, Test] = {
             ("majority", ({},)),
         ],
     ),
+    "rsgd-ar-private": audits.stays_private(
+        "rsgd-ar", {"as published": rsgd.PUBLISHED["rsgd-ar"]}, audits.misclassified_pair, n=1000, runs=(600, 4000)
+    ),
     "permutation-saves": rsgd.permutation_saves,
     "averaging-lowers-sensitivity": rsgd.averaging_lowers,
     "averaging-raises-accuracy": rsgd.averaging_helps,
     "numerical-tighter": numerics.compare_sensitivities,
+    "lbfgs-iterations": rsgd.few_iterations,
     "objective-fastest": running_time,
     "rsgd-ar-as-fast": running_time,
     "sampling-is-slow": running_time,

@@ -136,11 +136,12 @@ def theorem1(setting: Setting) -> tuple[float, int]:
     return math.log(setting.n) / inside, max(1, steps)
 
 
-#: the knobs that a theorem asks for, beside steps of 1/L, by the number of steps
-OF_STEPS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "input-perturbation": lambda steps: {"steps": steps, "theorem": "pl"},
-    "pidp-sgd": lambda steps: {"rounds": 1, "local_steps": steps, "start": "zero"},
-    "dbdp-pi": lambda steps: {"rounds": 1, "local_steps": steps, "start": "zero"},
+#: the knobs that a theorem asks for, beside steps of 1/L, by the numbers of steps and rows
+OF_STEPS: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    "input-perturbation": lambda steps, n: {"steps": steps, "theorem": "pl"},
+    "dp-sgd": lambda steps, n: {"sampling_rate": n**-0.5, "epochs": steps * n**-0.5},
+    "pidp-sgd": lambda steps, n: {"rounds": 1, "local_steps": steps, "start": "zero"},
+    "dbdp-pi": lambda steps, n: {"rounds": 1, "local_steps": steps, "start": "zero"},
 }
 
 
@@ -155,19 +156,17 @@ def empirical(mechanism: str, stated: Callable[[Setting], tuple[float, int]], wh
 
     def test(context: Context) -> Verdict:
         sizes, seeds = context.choose((1000, 4000, 16000), (500, 1000, 2000, 4000, 8000, 16000, 32000)), context.choose(10, 30)
-        gaps, bounds, steps, n_train = [], [], [], []
+        gaps, facts = [], []
         for k, size in enumerate(sizes):
             setting = context.setup(f"census-{size}", lam=STRONG)[0].problem.setting
             bound, count = stated(setting)
-            built = context.build(mechanism, **OF_STEPS[mechanism](count) | {"step_size": 1.0} | knobs)
+            built = context.build(mechanism, **OF_STEPS[mechanism](count, setting.n) | {"step_size": 1.0} | knobs)
             measured = context.part(k, len(sizes)).measure(
                 built, f"census-{size}", (BUDGET.epsilon,), seeds, lam=STRONG, delta=BUDGET.delta
             )
             gaps.append(measured.gap[0])
-            bounds.append(bound)
-            steps.append(count)
-            n_train.append(setting.n)
-        n, gap, limit = np.array(n_train, float), np.array(gaps), np.array(bounds)
+            facts.append((setting.n, bound, count))
+        (n, limit, steps), gap = np.array(facts, float).T, np.array(gaps)
         order, asked = slope(n, gap.mean(axis=1)), slope(n, limit)
         fast = order <= asked + SLOPE
         return Verdict(
@@ -180,13 +179,13 @@ def empirical(mechanism: str, stated: Callable[[Setting], tuple[float, int]], wh
             (
                 ("Fitted exponent of n, gap", f"{order:.2f}"),
                 ("of the bound", f"{asked:.2f}"),
-                ("Steps T", ", ".join(map(str, steps))),
+                ("Steps T", ", ".join(f"{count:g}" for count in steps)),
             ),
             "",
             pd.concat(
                 [
-                    lines("gap", "gap", mechanism, n_train, gap),
-                    lines("gap", "bound through the first point", "", n_train, (limit * gap[0].mean() / limit[0])[:, None]),
+                    lines("gap", "gap", mechanism, n, gap),
+                    lines("gap", "bound through the first point", "", n, (limit * gap[0].mean() / limit[0])[:, None]),
                 ]
             ),
             Picture("training rows n", "optimality gap", log_x=True, log_y=True),
