@@ -183,16 +183,21 @@ def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy")
     return Check(meaning, Scope.EVERY, compare, (mechanism, *others), quantity)
 
 
+def _gain(values: pd.DataFrame, start: int, end: int, quantity: str) -> Interval:
+    """How much one method gains from one budget to another, in accuracy or as the logarithm of a ratio."""
+    if percent(quantity):
+        return paired_mean(values.iloc[end] - values.iloc[start])
+    return log_ratio(values.iloc[[end]], values.iloc[[start]])
+
+
 def rises(mechanisms: Sequence[str], quantity: str = "accuracy") -> Check:
     """More budget helps: the last mean is better than the first, and no step goes back by more than is almost the same."""
     sign = 1 if QUANTITIES[quantity] else -1
     allowed = CLOSE if percent(quantity) else CLOSE_GAP
 
     def change(values: pd.DataFrame, start: int, end: int) -> Interval:
-        if percent(quantity):
-            return paired_mean(sign * (values.iloc[end] - values.iloc[start]))
-        ratio = log_ratio(values.iloc[[end]], values.iloc[[start]])
-        return Interval(sign * ratio.mean, ratio.half)
+        gain = _gain(values, start, end, quantity)
+        return Interval(sign * gain.mean, gain.half)
 
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
@@ -296,18 +301,12 @@ def fluctuates(mechanisms: Sequence[str], quantity: str = "accuracy", scope: Sco
     """The means of some method go up and down by five points, or by a factor of two, beyond the change from first to last."""
     limit = SHARP if percent(quantity) else CLOSE_GAP
 
-    def steps(values: pd.DataFrame) -> list[Interval]:
-        pairs = [(values.iloc[k], values.iloc[k + 1]) for k in range(len(values) - 1)]
-        if percent(quantity):
-            return [paired_mean(b - a) for a, b in pairs]
-        return [log_ratio(b.to_frame().T, a.to_frame().T) for a, b in pairs]
-
     def compare(place: str, part: pd.DataFrame) -> list[Comparison]:
         comparisons = []
         for mechanism, values in complete_draws(part, list(mechanisms), quantity).items():
             if len(values) < 2 or not np.isfinite(values.to_numpy()).any():
                 continue
-            each = steps(values)
+            each = [_gain(values, k, k + 1, quantity) for k in range(len(values) - 1)]
             mean = sum(abs(s.mean) for s in each) - abs(sum(s.mean for s in each))
             back = Interval(mean, math.sqrt(sum(s.half**2 for s in each)))
             size = f"{100 * mean:.1f} points" if percent(quantity) else f"a factor {_ratio(mean)}"

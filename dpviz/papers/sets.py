@@ -77,7 +77,9 @@ def features_of(name: str) -> int:
 def uploaded_names(wanted: str, files: Mapping[str, str]) -> list[str]:
     """Names among `files` (name to file name) whose file is called like a set."""
     stems = (wanted, *FILES.get(wanted, ()))
-    return [name for name, file in files.items() if _stem(file.removeprefix(folder.PREFIX)) in stems]
+    # "BANK_full.csv.gz" is "bank-full"
+    named = {name: file.removeprefix(folder.PREFIX).split(".")[0].lower() for name, file in files.items()}
+    return [name for name, file in named.items() if re.sub(r"[ _]+", "-", file) in stems]
 
 
 def is_present(name: str) -> bool:
@@ -87,11 +89,6 @@ def is_present(name: str) -> bool:
     except InvalidInput:
         return False
     return True
-
-
-def _stem(file: str) -> str:
-    """ "BANK_full.csv.gz" -> "bank-full"."""
-    return re.sub(r"[ _]+", "-", file.split(".")[0].lower())
 
 
 def build(mechanism: str, knobs: Mapping[str, Any]) -> Mechanism:

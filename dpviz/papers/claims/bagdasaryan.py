@@ -1,23 +1,21 @@
 """Claims of Bagdasaryan, Poursaeed and Shmatikov: DP-SGD costs small groups more accuracy than large ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
-from dpviz.common.random import spawn
-from dpviz.experiments.run.measure import train
-from dpviz.experiments.studies.groups import SMALL, Grouping, columns, group, measure_groups
-from dpviz.mechanisms import Training, protection
+from dpviz.datasets import load_dataset
+from dpviz.experiments.studies.groups import SMALL, Grouping, columns, report
+from dpviz.experiments.studies.releases import releases
 from dpviz.papers import sets
 from dpviz.papers.checks import MARGIN, NOTHING
 from dpviz.papers.claims.context import Context
-from dpviz.papers.claims.tables import lines, span
+from dpviz.papers.claims.tables import lines, percent, span
 from dpviz.papers.numbers import LEVEL, paired_mean
 from dpviz.papers.verdict import Comparison, Picture, Scope, Verdict, combine, summary
-from dpviz.privacy.budget import Budget
 
 BUDGETS = (0.3, 1.0, 3.0)
 
@@ -44,35 +42,19 @@ class Pair:
 
 def pairs(context: Context, dataset: str, budgets: Sequence[float], seeds: int) -> list[Pair]:
     """The cost of DP-SGD for the smallest and the largest group of every column of text, from the same models."""
-    shared, delta = context.setup(dataset)
-    problem, test = shared.problem, shared.test
-    mechanism = context.build("dp-sgd")
-    calibrations = [protection.calibrate(mechanism, problem.setting, Budget(e, delta)) for e in budgets]
-    training = Training(problem, calibrations, spawn(context.seed, seeds), record=False, monitor=context.monitor)
-    theta = train(mechanism, training, keep_diverged=True).fit.theta
-    private = problem.model.scores(theta.reshape(-1, problem.m), test).T
-    best = problem.model.scores(problem.optimum[None], test).T
-    made = []
-    for column, number in columns(shared.dataset).items():
-        groups = group(shared.dataset, Grouping(column))
-        index, count = groups.index[shared.split.test], len(groups.names)
-        sizes = np.bincount(index, minlength=count)
-        large_enough = np.flatnonzero(sizes >= SMALL)
-        if number or len(large_enough) < 2:
-            continue
-        ends = [large_enough[sizes[large_enough].argmin()], large_enough[sizes[large_enough].argmax()]]
-        before = measure_groups(best, test.y, index, count)["accuracy"][0, ends]
-        after = measure_groups(private, test.y, index, count)["accuracy"][:, ends].reshape(len(budgets), seeds, 2)
-        made.append(
-            Pair(
-                column,
-                groups.names[ends[0]],
-                groups.names[ends[1]],
-                (int(sizes[ends[0]]), int(sizes[ends[1]])),
-                np.moveaxis(before - after, 2, 0),
-                (float(before[0]), float(before[1])),
+    spec = replace(context.spec(dataset), mechanism="dp-sgd", params=sets.pinned_values("dp-sgd"), seed=context.seed, seeds=seeds)
+    trained, made = releases(spec, budgets, context.monitor), []
+    for column in (name for name, number in columns(load_dataset(dataset)).items() if not number):
+        groups = report(trained, Grouping(column))
+        sizes = groups.sizes.loc[groups.compared, "test"]
+        if len(sizes) > 1:
+            small, large = sizes.idxmin(), sizes.idxmax()
+            before = groups.baseline("non-private")[[small, large]].to_numpy()
+            after = groups.draws.pivot(index=["epsilon", "seed"], columns="group", values="accuracy")[[small, large]]
+            lost = np.moveaxis(before - after.to_numpy().reshape(len(budgets), seeds, 2), 2, 0)
+            made.append(
+                Pair(column, small, large, (int(sizes[small]), int(sizes[large])), lost, (float(before[0]), float(before[1])))
             )
-        )
     return made
 
 
@@ -97,9 +79,10 @@ def small_groups_lose_more(context: Context) -> Verdict:
                     Comparison(f"{pair.column} on {name}", lead.leads(MARGIN) if lost else None, message, -lead.mean)
                 )
             title = f"{pair.column} on {name}: “{pair.small}” ({pair.sizes[0]:,} test rows), “{pair.large}” ({pair.sizes[1]:,})"
-            numbers.append((f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])))
-            before = " and ".join(f"{100 * share:.1f} %" for share in pair.non_private)
-            numbers.append((f"Accuracy without privacy, {pair.column} on {name}", before))
+            numbers += [
+                (f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])),
+                (f"Accuracy without privacy, {pair.column} on {name}", " and ".join(map(percent, pair.non_private))),
+            ]
             panel = f"{name}, {pair.column}"
             for words, values in zip((f"smallest: {pair.small}", f"largest: {pair.large}"), pair.lost, strict=True):
                 tables.append(lines(panel, words, "dp-sgd", BUDGETS, 100 * values))
@@ -111,18 +94,12 @@ def small_groups_lose_more(context: Context) -> Verdict:
         f"{LEVEL:.0%} interval of the mean difference of the losses (paired, over noise draws and not over test rows); not more "
         f"that the interval lies below {100 * MARGIN:g} points. Undecided where both lose less than {100 * NOTHING:g} point. "
         f"Of every column of text the smallest group of at least {SMALL} test rows is set beside the largest. Holds if it loses "
-        "more in most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters. "
-        f"{_clipping()}",
+        "more in most of these comparisons, fails if not more in at least half. DP-SGD has its automatic hyperparameters, but "
+        f"for a clip norm of {sets.pinned_values('dp-sgd')['clip_norm']:g}, at which no gradient of a linear model on rows in "
+        "the unit ball is clipped: clipping, one of the publication's reasons, changes none.",
         tuple(numbers),
         "",
         pd.concat(tables) if tables else pd.DataFrame(),
         Picture("ε", "accuracy lost, points", log_x=True, limit=0.0, limit_label="nothing lost"),
         f"{seeds} noise draws per point, seed {context.seed}, split 0.",
     )
-
-
-def _clipping() -> str:
-    """A sentence on clipping, one of the publication's reasons."""
-    clip_norm = sets.pinned_values("dp-sgd")["clip_norm"]
-    none = ", so that clipping, one of the publication's reasons, changes none" if clip_norm >= 1 else ""
-    return f"Its clip norm is {clip_norm:g}; gradients of logistic regression on rows in the unit ball are at most 1 long{none}."

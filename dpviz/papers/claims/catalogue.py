@@ -17,16 +17,19 @@ _LESS_NOISE = "At equal T the noise of Theorem 2 on a row of weight w is √(wn)
 _CENTRAL = (0.01, 0.05, 0.1, 0.25)  # the budgets of the figures that the claims of input perturbation are about
 _UNLINKED = "are nearer to another original row than to their own"
 _ONE_ROW = (
-    "The proof takes the mean gradient where a step has that of one drawn row: with steps of 1/L the spread of these gradients "
-    "stays, whatever n is."
+    "The proof takes the mean gradient where a step has that of drawn rows: with steps of 1/L their spread stays, and falls only "
+    "as fast as batches grow."
 )
 _private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
 
 
 def running_time(context: Context) -> Verdict:
     """The answer to all claims about running times: they are not tested."""
-    because = "Running times depend on the machine and on the solvers; benchmarks/README.md has those of every method."
-    return Verdict(Outcome.CANNOT_TELL, because, "Running times are not tested.")
+    return Verdict(
+        Outcome.CANNOT_TELL,
+        "Running times depend on the machine and on the solvers; benchmarks/README.md has those of every method.",
+        "Running times are not tested.",
+    )
 
 
 TESTS: dict[str, Test] = {

@@ -23,7 +23,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpviz.mechanisms import protection
 from dpviz.models import Setting, get_model
@@ -81,7 +80,10 @@ def constant_test(mechanism: str, exact: Exact, exponent: float) -> Test:
 
     def test(context: Context) -> Verdict:
         found = {c: [exact(context, n, c) for n in SIZES] for c in CONSTANTS}
-        grows = slope(np.array(SIZES, float), _without_delta(found[1.0]))
+        # noise grows with sqrt(ln(1/delta)) as well
+        grows = slope(
+            *np.array([(n, d * math.sqrt(-math.log(default_delta(n)))) for n, (d, _) in zip(SIZES, found[1.0], strict=True)]).T
+        )
         first = {c: next((n for n, (_, e) in zip(SIZES, each, strict=True) if e > CLAIMED), None) for c, each in found.items()}
         refuted = abs(grows - exponent) < _GROWS and all(n is not None for n in first.values())
         table = pd.concat(
@@ -120,8 +122,3 @@ def _setting(n: int) -> Setting:
 
 def _budget(n: int) -> Budget:
     return Budget(CLAIMED, default_delta(n))
-
-
-def _without_delta(found: list[tuple[float, float]]) -> NDArray[np.float64]:
-    """(sizes,) distances times sqrt(ln(1/delta)), which noise that grows with it takes away."""
-    return np.array([distance * math.sqrt(-math.log(default_delta(n))) for n, (distance, _) in zip(SIZES, found, strict=True)])

@@ -142,12 +142,16 @@ class Context:
         return self.swaps.get(name, usual)
 
     def setup(self, dataset: str, model: str = "logistic", lam: float = 1e-3, split: int = 0) -> tuple[Setup, float]:
-        """Data, split and problem, and the default delta; splits are the seed's own."""
+        """Data, split and problem, and the default delta."""
+        spec = self.spec(dataset, model, lam, split)
+        return setup_for(spec), resolve(spec).budget.delta
+
+    def spec(self, dataset: str, model: str = "logistic", lam: float = 1e-3, split: int = 0) -> RunSpec:
+        """A run on rows of unit length, but for its method; splits are the seed's own."""
         if dataset not in self.trained_on:
             self.trained_on.append(dataset)
         own = (sets.SPLITS * self.seed + split) % 2**32
-        spec = RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit", split_seed=own)
-        return setup_for(spec), resolve(spec).budget.delta
+        return RunSpec(dataset=dataset, model=model, mechanism="majority", lam=lam, row_scaling="unit", split_seed=own)
 
     def measure(
         self,

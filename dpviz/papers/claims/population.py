@@ -63,7 +63,7 @@ def population(mechanism: str, excess: bool) -> Test:
         half, built = people.n // 2, context.build(mechanism)
         everyone = Problem(Rows(people.X[half:], people.y[half:]), get_model("logistic"), LAM)
         bound: Callable[..., float] = context.hook("bound", theorem3 if excess else theorem2)
-        found, limits, least = [], [], []
+        found, facts = [], []
         for k, n in enumerate(sizes):
             one = []
             for t in range(tables):
@@ -78,20 +78,20 @@ def population(mechanism: str, excess: bool) -> Test:
                 one.append((risk.mean() - (everyone.optimal_value if excess else own.mean()), own.mean(), problem.optimal_value))
             error, risk, optimum = np.array(one).T
             found.append(error)
-            limits.append(bound(problem.setting, float((risk - optimum).mean()), float(risk.mean()), float(optimum.mean())))
-            least.append(float(optimum.mean()))
-        n_train, errors, limit = np.array(sizes, float), np.array(found), np.array(limits)
+            top = bound(problem.setting, float((risk - optimum).mean()), float(risk.mean()), float(optimum.mean()))
+            facts.append((n, top, optimum.mean()))
+        errors, (n_train, limit, least) = np.array(found), np.array(facts, float).T
         comparisons = [
             Comparison(
                 f"n = {n:,}", paired_mean(gap).at_most(top), f"{gap.mean():.2g} against a bound of {top:.2g}", gap.mean() / top
             )
-            for n, gap, top in zip(sizes, errors, limits, strict=True)
+            for n, gap, top in zip(sizes, errors, limit, strict=True)
         ]
         what = "excess population risk" if excess else "generalisation error"
         orders = [("Fitted exponent of n, bound", f"{slope(n_train, limit):.2f}")]
         if (errors.mean(axis=1) > 0).all():
             orders.insert(0, (f"Fitted exponent of n, {what}", f"{slope(n_train, errors.mean(axis=1)):.2f}"))
-        empty = [f"{n:,}" for n, top in zip(sizes, limits, strict=True) if top > math.log(2)]
+        empty = [f"{n:,}" for n, top in zip(sizes, limit, strict=True) if top > math.log(2)]
         notes = f" At n = {', '.join(empty)} the bound is above ln 2, the loss of a model that knows nothing." if empty else ""
         if excess:
             notes += (

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import minimize
 
 from dpviz.mechanisms import Calibration, list_mechanisms
 from dpviz.models import get_model
-from dpviz.models.problem import Problem
 from dpviz.papers import sets
 from dpviz.papers.checks import ALMOST_ZERO, MARGIN, Check, matches
 from dpviz.papers.claims.accuracy import ACCURACY, TUNED, Grid, accuracy_lines, best_sides, leads
-from dpviz.papers.claims.context import ByCheck, Context, Floats, Measured, Test
+from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
+from dpviz.papers.claims.numerics import gradient_at
 from dpviz.papers.claims.tables import lines, percent
 from dpviz.papers.verdict import Outcome, Picture, Verdict, combine, summary
 from dpviz.privacy.budget import Budget
@@ -146,7 +146,9 @@ def permutation_saves(context: Context) -> Verdict:
     saved = shares[_PUBLISHED]
     batches = {name: n // batch for name, (n, batch) in _SETTINGS.items()}
     outcome, condition = _by_batches(saved, batches)
-    listed = ", ".join(f"{percent(saved[name])} with {batches[name]} batches an epoch" for name in sorted(saved, key=batches.get))
+    listed = ", ".join(
+        f"{percent(saved[name])} with {batches[name]} batches an epoch" for name in sorted(saved, key=lambda name: batches[name])
+    )
     return Verdict(
         outcome,
         f"Saved by the paper's own accounting: {listed}. What is saved depends on how much an early batch is forgotten within an "
@@ -212,30 +214,21 @@ def averaging_lowers(context: Context) -> Verdict:
     )
 
 
-def lbfgs_gaps(problem: Problem) -> Floats:
-    """(k,) objectives above the minimum after each iteration of L-BFGS from zero."""
-    values: list[float] = []
-
-    def objective(theta: Floats) -> tuple[float, Floats]:
-        gradient = problem.model.sum_gradient(theta[None], problem.rows)[0] / problem.n + problem.lam * theta
-        return float(problem.objective(theta[None])[0]), gradient
-
-    def watch(intermediate_result: OptimizeResult) -> None:
-        values.append(intermediate_result.fun)
-
-    minimize(objective, np.zeros(problem.m), jac=True, method="L-BFGS-B", callback=watch)
-    return np.array(values) - problem.optimal_value
-
-
 def few_iterations(context: Context) -> Verdict:
     """L-BFGS finds a good approximation on KDDCup99 in fewer than 20 iterations."""
     name, _, _ = sets.choose(("kddcup99-70000", "census-45000"), {})
-    problem = context.setup(name)[0].problem
-    share = context.hook("gaps", lbfgs_gaps)(problem) / (problem.objective(np.zeros((1, problem.m))) - problem.optimal_value)
+    problem, values = context.setup(name)[0].problem, []
+    context.hook("minimize", minimize)(
+        lambda theta: (float(problem.objective(theta[None])[0]), gradient_at(problem, theta[None])[0]),
+        np.zeros(problem.m),
+        jac=True,
+        method="L-BFGS-B",
+        callback=lambda intermediate_result: values.append(intermediate_result.fun),
+    )
+    share = (np.array(values) - problem.optimal_value) / (problem.objective(np.zeros((1, problem.m))) - problem.optimal_value)
     enough = np.flatnonzero(share <= ALMOST_ZERO) + 1
-    holds = bool(len(enough)) and enough[0] < _ITERATIONS
     return Verdict(
-        Outcome.HOLDS if holds else Outcome.FAILS,
+        Outcome.HOLDS if len(enough) and enough[0] < _ITERATIONS else Outcome.FAILS,
         f"The gap is {100 * ALMOST_ZERO:g} % of F(0) − F(θ*) after {enough[0] if len(enough) else len(share)} iterations"
         f"{'' if len(enough) else ' more than that'}.",
         f"Holds if the gap is at most {100 * ALMOST_ZERO:g} % of F(0) − F(θ*), all that can be learned, after fewer than "

@@ -11,7 +11,7 @@ from dpviz.common.random import spawn
 from dpviz.influence import influence_of
 from dpviz.mechanisms import HasRule, NoisesRows, protection
 from dpviz.papers.claims.context import Context, Floats, Test
-from dpviz.papers.claims.tables import epsilons, lines, percent
+from dpviz.papers.claims.tables import lines, percent
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts, summary
 from dpviz.privacy.budget import Budget
 
@@ -45,14 +45,12 @@ def noise_rows_test(mechanism: str) -> Test:
             share = noise_chance(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
             shares.append(share)
             tables.append(lines(name, "rows that receive noise", mechanism, GRID, 100 * share[:, None]))
-            numbers.append(
-                (
-                    f"Share of rows that receive noise on {name}, at ε = {GRID[0]:g} and {GRID[-1]:g}",
-                    f"{percent(share[0])} and {percent(share[-1])}",
-                )
-            )
             inside = int(((share > FEW) & (share < MANY)).sum())
-            numbers.append((f"Budgets with a share between 1 % and 99 % on {name}", f"{inside} of {len(GRID)}"))
+            ends = f"Share of rows that receive noise on {name}, at ε = {GRID[0]:g} and {GRID[-1]:g}"
+            numbers += [
+                (ends, f"{percent(share[0])} and {percent(share[-1])}"),
+                (f"Budgets with a share between 1 % and 99 % on {name}", f"{inside} of {len(GRID)}"),
+            ]
         outcome, condition, because = _monotone(shares)
         return Verdict(
             outcome,
@@ -116,7 +114,12 @@ def follows_influence(mechanism: str) -> Test:
             mixed = [e for e in range(len(GRID)) if FEW < share[e] < MANY]
             values = {GRID[e]: separation(influence, chance[e]) for e in mixed}
             separations[name] = values
-            numbers.append((f"Budgets that treat rows differently on {name}", epsilons(list(values)) if values else "none"))
+            numbers.append(
+                (
+                    f"Budgets that treat rows differently on {name}",
+                    "ε = " + ", ".join(f"{e:g}" for e in values) if values else "none",
+                )
+            )
             if values:
                 numbers.append(
                     (f"Smallest and largest separation on {name}", f"{min(values.values()):.3f} and {max(values.values()):.3f}")
@@ -212,10 +215,11 @@ def published_rows(
             problem, found = shared.problem, np.empty((len(budgets), 1))
             for k, epsilon in enumerate(budgets):
                 (stream,) = spawn(context.seed, 1)
-                rows = built.noisy_rows(problem, protection.calibrate(built, problem.setting, Budget(epsilon, delta)), stream)
-                found[k] = share = float(np.mean(hidden(problem.rows.X, rows)))
+                calibration = protection.calibrate(built, problem.setting, Budget(epsilon, delta))
+                published = np.asarray(built.noisy_rows(problem, calibration, stream), float)
+                found[k] = share = float(np.mean(hidden(problem.rows.X, published)))
                 holds = True if share >= MANY else False if share < HALF else None
-                message = f"{100 * share:.2g} % of the rows {words} at ε = {epsilon:g}"
+                message = f"{percent(share)} of the rows {words} at ε = {epsilon:g}"
                 comparisons.append(Comparison(name, holds, message, -share))
             tables.append(lines(name, f"published rows that {words}", mechanism, budgets, 100 * found))
         return Verdict(

@@ -1,26 +1,18 @@
 """The claim that the accuracy of SGD with the moments accountant jumps at one budget."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpviz.papers.checks import Check
 from dpviz.papers.claims.accuracy import TUNED
-from dpviz.papers.claims.context import ByCheck, Context, Measured, Test
+from dpviz.papers.claims.context import ByCheck, Context, Test
 from dpviz.papers.claims.tables import constant, lines
 from dpviz.papers.verdict import Picture, Verdict
 
 DELTA = 1e-8
 SURGES_ON = "census-10000"
-
-
-def _tuned(context: Context, name: str, budgets: list[float], seeds: int) -> tuple[Measured, list[dict[str, Any]]]:
-    """DP-SGD with the best of three run lengths at each budget; batches of sqrt(n) rows and delta = 1e-8 as in the paper."""
-    rate = float(context.setup(name)[0].problem.n ** -0.5)
-    base = {"accountant": "rdp", "relation": "add-remove", "sampling_rate": rate}
-    return context.best("dp-sgd", [base | {"epochs": e} for e in (1.0, 5.0, 20.0)], name, budgets, seeds, delta=DELTA)
 
 
 def surges(check: Check) -> Test:
@@ -31,7 +23,11 @@ def surges(check: Check) -> Test:
         names, seeds = context.data((SURGES_ON,), (SURGES_ON,)), context.choose(5, 20)
         parts, rows, epochs = [], [], []
         for k, name in enumerate(names):
-            measured, chosen = _tuned(context.part(k, len(names)), name, budgets, seeds)
+            here = context.part(k, len(names))
+            # batches of sqrt(n) rows and delta as in the paper
+            base = {"accountant": "rdp", "relation": "add-remove", "sampling_rate": here.setup(name)[0].problem.n ** -0.5}
+            runs = [base | {"epochs": e} for e in (1.0, 5.0, 20.0)]
+            measured, chosen = here.best("dp-sgd", runs, name, budgets, seeds, delta=DELTA)
             rows.append(measured.rows("dp-sgd"))
             epochs.append((f"Epochs chosen, {name}", ", ".join(f"{c['epochs']:g}" for c in chosen)))
             parts += [

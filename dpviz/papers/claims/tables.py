@@ -41,11 +41,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def epsilons(values: Sequence[float]) -> str:
-    """ "ε = 0.1, 1"."""
-    return "ε = " + ", ".join(f"{v:g}" for v in values)
-
-
 def span(values: Sequence[float]) -> str:
     """Smallest and largest difference, in points."""
     return f"{points(min(values))} to {points(max(values))}"
