@@ -377,7 +377,7 @@ def noise_below_song(context: Context) -> Verdict:
         {name: slope(around, v[:, 0] / v[:, 1] ** power) for name, v in zip(stated, found, strict=True)} for power in (1, 2)
     )
     meets = all(abs(printed[name] - stated[name]) <= EXACT_SLOPE for name in stated)
-    words = [" ".join(f"{name}^{order + 0.0:.2f}" for name, order in orders.items()) for orders in (printed, alike)]
+    words = [" ".join(f"{name}^{round(order, 2) + 0.0:.2f}" for name, order in orders.items()) for orders in (printed, alike)]
     return Verdict(
         Outcome.ONLY_IF if meets else Outcome.FAILS,
         f"The factor is {words[0]} as printed, and {words[1]} where both are variances: ε cancels.",

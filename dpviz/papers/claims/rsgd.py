@@ -229,7 +229,7 @@ def few_iterations(context: Context) -> Verdict:
     enough = np.flatnonzero(share <= ALMOST_ZERO) + 1
     return Verdict(
         Outcome.HOLDS if len(enough) and enough[0] < _ITERATIONS else Outcome.FAILS,
-        f"The gap is {100 * ALMOST_ZERO:g} % of F(0) − F(θ*) after {enough[0] if len(enough) else len(share)} iterations"
+        f"The gap is at most {100 * ALMOST_ZERO:g} % of F(0) − F(θ*) after {enough[0] if len(enough) else len(share)} iterations"
         f"{'' if len(enough) else ' more than that'}.",
         f"Holds if the gap is at most {100 * ALMOST_ZERO:g} % of F(0) − F(θ*), all that can be learned, after fewer than "
         f"{_ITERATIONS} iterations; fails otherwise. The objective has no noise, which would hardly change it on so many rows. "
