@@ -181,7 +181,7 @@ def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
     assert not any("not tested" in str(v) for t in page.table for v in t.value.to_numpy().ravel())
     page = opened("Claims", about="nobody")
     assert any(w.value.startswith("**Claims**") for w in page.warning)
-    page = opened("Claims", mechanism="song-sgd", about="mechanism")
+    page = opened("Claims", mechanism="cms-output", about="mechanism")
     assert page.info
 
 
