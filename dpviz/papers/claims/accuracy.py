@@ -167,13 +167,14 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
                 ]
                 tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
         published, alone = (check(pd.concat(rows[start])) for start in STARTS)
-        limit = 100 * ALMOST_ZERO
         return replace(
             combine_starts(published, alone, "zero"),
             rule=f"{check.rule} {TUNED} The least gap of the model that they give counts.",
             numbers=tuple(numbers),
             table=pd.concat(tables),
-            picture=Picture("ε", "gap, % of F(0) − F(θ*)", log_x=True, log_y=True, limit=limit, limit_label="almost zero"),
+            picture=Picture(
+                "ε", "gap, % of F(0) − F(θ*)", log_x=True, log_y=True, limit=100 * ALMOST_ZERO, limit_label="almost zero"
+            ),
             seeds=context.seeds,
         )
 

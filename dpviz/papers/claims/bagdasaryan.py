@@ -83,9 +83,8 @@ def small_groups_lose_more(context: Context) -> Verdict:
                 (f"Lost more by the smaller group, {title}", span([float(m) for m in more.mean(axis=1)])),
                 (f"Accuracy without privacy, {pair.column} on {name}", " and ".join(map(percent, pair.non_private))),
             ]
-            panel = f"{name}, {pair.column}"
             for words, values in zip((f"smallest: {pair.small}", f"largest: {pair.large}"), pair.lost, strict=True):
-                tables.append(lines(panel, words, "dp-sgd", BUDGETS, 100 * values))
+                tables.append(lines(f"{name}, {pair.column}", words, "dp-sgd", BUDGETS, 100 * values))
     return Verdict(
         combine(comparisons, Scope.MOST),
         f"{summary(comparisons, Scope.MOST)} The loss is to the non-private optimum of the same linear model; the publication "

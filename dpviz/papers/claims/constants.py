@@ -24,8 +24,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from dpviz.mechanisms import protection
-from dpviz.models import Setting, get_model
+from dpviz.mechanisms import Calibration, Mechanism, protection
+from dpviz.models import get_model
 from dpviz.papers.claims.audits import CLAIMED
 from dpviz.papers.claims.context import Context, Test
 from dpviz.papers.claims.numerics import slope
@@ -45,14 +45,14 @@ Exact = Callable[[Context, int, float], tuple[float, float]]
 
 def input_perturbation_step(context: Context, n: int, c: float) -> tuple[float, float]:
     """One full step on rows with a draw of their own; the label of one row is the other one."""
-    cal = protection.calibrate(context.build("input-perturbation", steps=1, c=c), _setting(n), _budget(n))
+    cal = _calibrated(context.build("input-perturbation", steps=1, c=c), n)
     distance = 2 / (math.sqrt(n) * cal.noise_scale)
     return distance, float(gaussian_epsilon(default_delta(n), distance))
 
 
 def dbdp_step(context: Context, n: int, c: float) -> tuple[float, float]:
     """One step on a batch; one row is there, or a row of zeros."""
-    cal = protection.calibrate(context.build("dbdp", steps=1, c=c), _setting(n), _budget(n))
+    cal = _calibrated(context.build("dbdp", steps=1, c=c), n)
     size = cal.details["batch_size"]
     distance = 1 / (math.sqrt(size) * cal.noise_scale)
     return distance, mixture_epsilon(size / n, distance, default_delta(n))
@@ -116,9 +116,5 @@ def constant_test(mechanism: str, exact: Exact, exponent: float) -> Test:
     return test
 
 
-def _setting(n: int) -> Setting:
-    return get_model("logistic").setting(n, 2, _LAM)
-
-
-def _budget(n: int) -> Budget:
-    return Budget(CLAIMED, default_delta(n))
+def _calibrated(mechanism: Mechanism, n: int) -> Calibration:
+    return protection.calibrate(mechanism, get_model("logistic").setting(n, 2, _LAM), Budget(CLAIMED, default_delta(n)))

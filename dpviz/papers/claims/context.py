@@ -108,10 +108,10 @@ class Context:
     @property
     def seeds(self) -> str:
         """The numbers of draws, in words."""
-        words = [
-            f"{draws:,} noise draws per point on each of {sets.SPLITS} splits of {name}" for name, draws in self.drawn.items()
-        ]
-        return f"{'; '.join(words)}; seed {self.seed}, each method's own."
+        each = f"noise draws per point on each of {sets.SPLITS} splits of"
+        return (
+            f"{'; '.join(f'{draws:,} {each} {name}' for name, draws in self.drawn.items())}; seed {self.seed}, each method's own."
+        )
 
     def choose(self, usual: Any, full: Any) -> Any:
         """One of the two, by `full`.

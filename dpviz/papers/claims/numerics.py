@@ -60,7 +60,6 @@ def influence_error(context: Context) -> Verdict:
     n, mean, largest, bound = np.array(found, float).T
     order, below, ratio = slope(n, mean), bool((largest <= bound).all()), bound / largest
     right = abs(order + 2) <= SLOPE
-    lines_of = (("mean error", mean), ("largest error", largest), ("Theorem 4's bound", bound))
     kept = (
         f"the bound is kept, {ratio.min():,.0f} times or more above the largest error: too loose to correct anything with."
         if below
@@ -76,7 +75,12 @@ def influence_error(context: Context) -> Verdict:
             ("Bound over largest error", f"{ratio.min():,.0f} to {ratio.max():,.0f} times"),
         ),
         "",
-        pd.concat([lines("error", name, "", n, values[:, None]) for name, values in lines_of]),
+        pd.concat(
+            [
+                lines("error", name, "", n, values[:, None])
+                for name, values in (("mean error", mean), ("largest error", largest), ("Theorem 4's bound", bound))
+            ]
+        ),
         Picture("training rows n", "error in |θ|", log_x=True, log_y=True),
         f"{count} rows drawn per size, seed {context.seed}; census, λ = {lam:g}.",
     )
@@ -248,11 +252,11 @@ def noise_like_gradient(context: Context) -> Verdict:
     """The factor (n - 1) sqrt(Delta)/n between the noise of input perturbation and that of [43] is a constant (Kang-IP 5.1)."""
     n, strengths = 10_000, np.array([1e-5, 1e-4, 1e-3, 1e-2, 1e-1])
     built = context.build("input-perturbation", steps=100)
-    sigma = [
-        built.calibrate(get_model("logistic").setting(n, 20, float(lam)), Budget(1.0, 1e-6)).noise_scale for lam in strengths
-    ]
+    settings = [get_model("logistic").setting(n, 20, float(lam)) for lam in strengths]
     # eq. (9) over c G^2 T log(1/delta)/(n epsilon)^2
-    factor = np.square(sigma) / (100 * math.log(1e6) / n**2)
+    factor = (
+        np.array([built.calibrate(one, Budget(1.0, 1e-6)).noise_scale ** 2 for one in settings]) * n**2 / (100 * math.log(1e6))
+    )
     order = slope(strengths, factor)
     return Verdict(
         Outcome.HOLDS if abs(order) <= EXACT_SLOPE else Outcome.FAILS,

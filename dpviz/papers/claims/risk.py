@@ -29,7 +29,8 @@ def exposure_verdict(context: Context) -> Verdict:
         spec = RunSpec(name, mechanism="non-private", lam=1e-3, row_scaling="unit", seed=context.seed)
         listen = context.part(k, len(names)).monitor
         found = attack_run(spec, shadows, targets, attacks=[ATTACK], baseline=False, monitor=listen)
-        influence = context.hook("influence", _influence)(found.spec)[found.row_ids].to_numpy()
+        of = context.hook("influence", lambda spec: influence_of(replace(spec, seeds=1)).frame()["influence_function"])
+        influence = of(found.spec)[found.row_ids].to_numpy()
         r, low, high = rank_correlation(influence, found.separation)
         holds = True if low > LEAST else False if high < LEAST else None
         limits = f"{r:.2f} (95 % limits {low:.2f} to {high:.2f})"
@@ -54,11 +55,6 @@ def exposure_verdict(context: Context) -> Verdict:
         f"LiRA with {shadows:,} shadow and {targets:,} target models on random halves, without noise; threshold at "
         f"{percent(RATE)} false alarms over all rows; seed {context.seed}.",
     )
-
-
-def _influence(spec: RunSpec) -> pd.Series:
-    """Norm of each training row's influence, by row id."""
-    return influence_of(replace(spec, seeds=1)).frame()["influence_function"]
 
 
 def _by_tenth(influence: Floats, called: np.ndarray, member: np.ndarray) -> Floats:

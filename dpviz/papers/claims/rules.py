@@ -134,13 +134,12 @@ def follows_influence(mechanism: str) -> Test:
             for name, values in separations.items()
             for e, v in values.items()
         ]
-        held = counts(judged)[0]
         # with one decision for all rows at every budget there is nothing that could follow an influence
         outcome = combine(judged) if judged else Outcome.FAILS
         because = (
             "At every budget one decision is made for practically all rows, so it cannot follow their influence."
             if not judged
-            else f"It is that large at {held} of {len(judged)} budgets. A row that receives noise has more influence "
+            else f"It is that large at {counts(judged)[0]} of {len(judged)} budgets. A row that receives noise has more influence "
             f"than one without, with chance {-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; "
             "a rule on the influence itself would give 1."
         )
