@@ -139,8 +139,9 @@ def follows_influence(mechanism: str) -> Test:
         because = (
             "At every budget one decision is made for practically all rows, so it cannot follow their influence."
             if not judged
-            else f"It is that large at {counts(judged)[0]} of {len(judged)} budgets. A row that receives noise has more influence "
-            f"than one without, with chance {-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; "
+            else f"It is that large at {counts(judged)[0]} of {len(judged)} budgets. A row that receives noise has more "
+            "influence than one without, with chance "
+            f"{-max(c.severity for c in judged):.2f} to {-min(c.severity for c in judged):.2f}; "
             "a rule on the influence itself would give 1."
         )
         return Verdict(
