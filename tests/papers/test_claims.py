@@ -155,6 +155,8 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("dbdp-noise-below-song", Outcome.ONLY_IF, {"dbdp_pi": instead("dbdp")}, Outcome.FAILS),
         ("numerical-tighter", Outcome.HOLDS, {"sensitivity": lambda *a: 10 * proposition2(*a)}, Outcome.FAILS),
         ("lbfgs-iterations", Outcome.HOLDS, {"minimize": slow}, Outcome.FAILS),
+        pytest.param("nsgd-private", Outcome.HOLDS, {"nsgd": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
+        pytest.param("rsgd-private", Outcome.HOLDS, {"rsgd": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
         pytest.param("rsgd-ar-private", Outcome.HOLDS, {"rsgd_ar": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
     ],
 )

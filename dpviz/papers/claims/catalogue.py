@@ -21,6 +21,13 @@ _ONE_ROW = (
     "as fast as batches grow."
 )
 _private = partial(audits.stays_private, n=1000, constants=numerics.OPEN)
+_proved = partial(
+    audits.stays_private,
+    readings={"as published": {"accounting": "published"}},
+    pair=audits.misclassified_pair,
+    n=1000,
+    runs=(600, 4000),
+)
 
 
 def running_time(context: Context) -> Verdict:
@@ -45,6 +52,7 @@ TESTS: dict[str, Test] = {
     "network-pl": numerics.network_pl,
     "pidp-generalisation": population.population("dp-sgd", excess=False),
     "pidp-population-risk": population.population("dp-sgd", excess=True),
+    "pidp-generalisation-pidp": population.population("pidp-sgd", excess=False),
     "pidp-excess-rate-sgd": population.empirical("dp-sgd", population.theorem1, _ONE_ROW),
     "pidp-excess-rate": population.empirical("pidp-sgd", population.theorem1, _ONE_ROW),
     "pidp-complexity": running_time,
@@ -111,9 +119,9 @@ TESTS: dict[str, Test] = {
             ("majority", ({},)),
         ],
     ),
-    "rsgd-ar-private": audits.stays_private(
-        "rsgd-ar", {"as published": rsgd.PUBLISHED["rsgd-ar"]}, audits.misclassified_pair, n=1000, runs=(600, 4000)
-    ),
+    "nsgd-private": _proved("nsgd"),
+    "rsgd-private": _proved("rsgd"),
+    "rsgd-ar-private": _proved("rsgd-ar"),
     "permutation-saves": rsgd.permutation_saves,
     "averaging-lowers-sensitivity": rsgd.averaging_lowers,
     "averaging-raises-accuracy": rsgd.averaging_helps,
