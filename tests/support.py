@@ -32,6 +32,12 @@ def parse(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+@cache
+def walk(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of such a tree; to find them takes longer than to look at them."""
+    return tuple(ast.walk(tree))
+
+
 class Cancelled(Exception):
     """What `cancel` raises."""
 

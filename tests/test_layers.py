@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from support import of_each, parse
+from support import of_each, parse, walk
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "dpviz").rglob("*.py"))
@@ -41,7 +41,7 @@ SUBROOMS: dict[str, set[str]] = {"components": set(), "jobs": {"components"}, "f
 
 def imports(path: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(parse(path.read_text())):
+    for node in walk(parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -83,7 +83,7 @@ COMPUTES = {"fit", "calibrate", "query", "minimise", "default_rng", "SeedSequenc
 def computing(path: Path) -> list[str]:
     """What a file does itself that a function of the engine should do for it."""
     found = [name for name in imports(path) if any(name == s or name.startswith(s + ".") for s in SCIENCE)]
-    for node in ast.walk(parse(path.read_text())):
+    for node in walk(parse(path.read_text())):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             found += [f"{name}(…), line {node.lineno}"] * (name in COMPUTES)
@@ -98,7 +98,7 @@ FOR_ONE_ROW = {"calibrate", "released", "releases", "sensitivity_bounds", "dista
 
 def unprotected(source: str) -> list[str]:
     """Calls that take a method's guarantee for one row as that of a run."""
-    calls = [node.func for node in ast.walk(parse(source)) if isinstance(node, ast.Call)]
+    calls = [node.func for node in walk(parse(source)) if isinstance(node, ast.Call)]
     named = [call for call in calls if isinstance(call, ast.Attribute) and call.attr in FOR_ONE_ROW]
     return [ast.unparse(call) for call in named if ast.unparse(call.value) not in ("protection", "dpviz")]
 
@@ -137,8 +137,8 @@ def test_a_view_that_computes_is_noticed(tmp_path: Path) -> None:
 
 def reads_details(tree: ast.AST) -> list[int]:
     """Lines that take a number out of `….details` by its name."""
-    taken = [node.value for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-    taken += [node.func.value for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    taken = [node.value for node in walk(tree) if isinstance(node, ast.Subscript)]
+    taken += [node.func.value for node in walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     return [node.lineno for node in taken if isinstance(node, ast.Attribute) and node.attr == "details"]
 
 
@@ -180,17 +180,17 @@ def circle(trees: dict[str, ast.Module]) -> list[str]:
 
 def private(tree: ast.AST) -> list[str]:
     """Private names of other modules of the package that a module takes."""
-    ours = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dpviz")]
+    ours = [node for node in walk(tree) if isinstance(node, ast.ImportFrom) and str(node.module).startswith("dpviz")]
     names = {alias.asname or alias.name for node in ours for alias in node.names if alias.name.islower()}
     taken = [part for node in ours for part in (*str(node.module).split("."), *(alias.name for alias in node.names))]
-    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    attributes = [node for node in walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     taken += [node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id in names]
     return [name for name in taken if name.startswith("_") and not name.startswith("__")]
 
 
 def kinds_asked(tree: ast.AST, classes: set[str]) -> list[str]:
     """Calls of isinstance with one of some classes."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"]
+    calls = [node for node in walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"]
     return [ast.unparse(c) for c in calls if classes & {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(c.args[1])}]
 
 
@@ -207,7 +207,7 @@ def test_modules_load_without_circles_and_take_nothing_private_from_each_other()
 
 def test_nobody_outside_models_asks_for_the_kind_of_a_model() -> None:
     of_models = {name: tree for name, tree in trees().items() if name.startswith("dpviz.models")}
-    classes = {node.name for tree in of_models.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    classes = {node.name for tree in of_models.values() for node in walk(tree) if isinstance(node, ast.ClassDef)}
     assert len(classes) > 20
     assert {n: found for n, tree in trees().items() if n not in of_models and (found := kinds_asked(tree, classes))} == {}
 
@@ -216,7 +216,7 @@ def test_nobody_outside_models_asks_for_the_kind_of_a_model() -> None:
 def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
     assert len(text.splitlines()) <= 400
-    for node in ast.walk(parse(text)):
+    for node in walk(parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < 59, node.name
 
@@ -224,7 +224,7 @@ def test_files_and_functions_are_short(path: Path) -> None:
 def questions(text: str) -> list[str]:
     """First lines of docstrings that open with a question word and not with what the thing is."""
     defined = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in ast.walk(parse(text)) if isinstance(node, defined)]
+    first = [(ast.get_docstring(node) or "").split("\n")[0] for node in walk(parse(text)) if isinstance(node, defined)]
     return [line for line in first if re.match(r"(What|Whether|How|Who|Whose|Which|Where)\b", line)]
 
 
@@ -273,7 +273,7 @@ _CALLS = {"eval", "exec", "read_pickle", "to_pickle", "joblib.load", "joblib.dum
 def unsafe(source: str) -> list[str]:
     """What in a module would execute a file, or let numpy unpickle one."""
     found = []
-    for node in ast.walk(parse(source)):
+    for node in walk(parse(source)):
         if isinstance(node, ast.Import | ast.ImportFrom):
             roots = [(node.module or "")] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             found += [root for root in roots if root.partition(".")[0] in _MODULES]

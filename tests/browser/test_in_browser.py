@@ -28,6 +28,7 @@ def test_first_page_answers_in_one_sentence_and_a_picture(one: Any) -> None:
     assert page.title().startswith("dpviz")
 
 
+@pytest.mark.long
 def test_moving_epsilon_changes_sentence_picture_and_address(one: Any) -> None:
     page = one.open("?dataset=breast-cancer")
     before = page.locator(PICTURE).inner_html()
@@ -37,6 +38,7 @@ def test_moving_epsilon_changes_sentence_picture_and_address(one: Any) -> None:
     assert "at ε = 0.9 " in one.sentence
 
 
+@pytest.mark.long
 def test_a_link_restores_the_run_and_back_goes_back(one: Any) -> None:
     page = one.open("?dataset=iris&model=svm&epsilon=0.37&lam=0.01&mechanism=dp-gd&dp-gd.steps=20&seeds=5")
     assert "at ε = 0.37 " in one.sentence

@@ -39,7 +39,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.csv"
 
 
-@pytest.mark.reader_process
 def test_a_run_says_what_the_table_lost(mine: Path, shell: Shell) -> None:
     said = shell(["run", "mine.csv", *FLAGS[:4], "--drop", "note", *RUN])
     assert "not trained on:" in said

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import LIMIT, mostly_long, until
+from support import LIMIT, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -83,9 +83,8 @@ def blocked(process: int) -> int:
     return int(status.partition("SigBlk:")[2].split()[0], 16)
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), mostly_long([(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)], (signal.SIGTERM, 143))
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_a_sweep_that_is_ended_takes_its_workers_along(
     number: int, code: int, environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, assert_refused
+from support import LIMIT, assert_refused, parse, walk
 from support_pages import Page
 
 from dpviz import dashboard
@@ -303,7 +303,7 @@ def test_only_fields_keep_settings_in_the_address() -> None:
     """A page that drew a widget under a key of the address itself would be a second idiom."""
     keys = address.page_keys() | {f"page.{key}" for key in address.page_keys()} | set(address.FIELDS)
     for path in (ROOT / "dpviz" / "dashboard").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in walk(parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 given = [k.value.value for k in node.keywords if k.arg == "key" and isinstance(k.value, ast.Constant)]
                 assert not keys & set(given), path

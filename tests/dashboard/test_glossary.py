@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from support import LIMIT
+from support import LIMIT, parse, walk
 
 import dpviz
 from dpviz.dashboard.components import glossary
@@ -31,10 +31,10 @@ FIELD = (
 
 def sentences(source: str) -> list[str]:
     """The texts of a file that hold a space, without docstrings and style sheets."""
-    tree = ast.parse(source)
+    tree = parse(source)
     documented = (ast.Module, ast.FunctionDef, ast.ClassDef)
-    notes = {id(n.body[0].value) for n in ast.walk(tree) if isinstance(n, documented) and isinstance(n.body[0], ast.Expr)}
-    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in notes]
+    notes = {id(n.body[0].value) for n in walk(tree) if isinstance(n, documented) and isinstance(n.body[0], ast.Expr)}
+    texts = [n.value for n in walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in notes]
     return [text for text in texts if " " in text and "<style" not in text and "<div" not in text and "\\" not in text]
 
 

@@ -21,7 +21,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 from streamlit.web.server.app_discovery import discover_asgi_app
-from support import LIMIT, until
+from support import LIMIT, parse, until, walk
 
 from dpviz.dashboard.frame import private
 
@@ -32,7 +32,7 @@ FILES = [*(ROOT / "dpviz/dashboard").rglob("*.py"), *(ROOT / "pages").glob("*.py
 def test_private_names_stand_in_one_file() -> None:
     found = set()
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in walk(parse(path.read_text())):
             inside = isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("streamlit.runtime", "streamlit.web"))
             runtime = isinstance(node, ast.ImportFrom) and node.module == "streamlit" and "runtime" in ast.unparse(node)
             other = isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("self", "cls")

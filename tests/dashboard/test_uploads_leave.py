@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from support import LIMIT, of_each
+from support import LIMIT, of_each, parse, walk
 
 import dpviz
 from dpviz.common import memory
@@ -112,10 +112,10 @@ SOURCES = [*(ROOT / "dpviz").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT
 @of_each(SOURCES)
 def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
     """Caches that know no owner are for public numbers: their functions take neither rows nor what leads to rows."""
-    tree = ast.parse(path.read_text())
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    tree = parse(path.read_text())
+    modules = {node.module for node in walk(tree) if isinstance(node, ast.ImportFrom)}
     assert "cachetools" not in modules or path.name == "memory.py"
-    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    attributes = {node.attr for node in walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & {"cache_data", "cache_resource"} or path.name == "session.py"  # which hears there who has left
     rows = re.compile(r"\b(Any|Bench|Dataset|Influence|Problem|Result|Rows|RunSpec|Upload)\b")
     for node in tree.body:  # those inside functions end with the call

@@ -79,7 +79,6 @@ def test_a_comma_table_with_texts_of_several_words_is_cut_at_commas() -> None:
 FRAME = pd.DataFrame({"age": np.arange(20) + 20.0, "job": list("abcab" * 4), "label": ["yes", "no"] * 10})
 
 
-@pytest.mark.reader_process
 def test_parquet_is_the_same_table_as_csv() -> None:
     kinds = FRAME.assign(
         age=FRAME["age"].astype("Int64").where(FRAME.index != 3), job=FRAME["job"].astype("category"), flag=FRAME["age"] > 30
@@ -96,7 +95,6 @@ def test_parquet_is_the_same_table_as_csv() -> None:
     assert_refused(read_file, nested.getvalue(), match="a: holds values of type list")
 
 
-@pytest.mark.reader_process
 def test_a_workbook_is_the_same_table_as_csv() -> None:
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("python_calamine")

@@ -120,8 +120,11 @@ def _writer(path: Path, count: int, name: str) -> subprocess.Popen[str]:
 
 
 def test_two_writers_lose_nothing(ledger: Ledger) -> None:
-    writers = [_writer(ledger.path, 12, name) for name in "ab"]
-    assert [w.wait(LIMIT) for w in writers] == [0, 0]
+    other = _writer(ledger.path, 12, "b")
+    assert other.stdout.readline() == "ready\n"
+    for k in range(12):
+        ledger.spend(module.entry_of_budget(0.001, call=f"a {k}"))
+    assert other.wait(LIMIT) == 0
     assert sorted(e.call for e in ledger.entries()) == sorted(f"{name} {k}" for name in "ab" for k in range(12))
 
 
