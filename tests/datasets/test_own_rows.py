@@ -198,15 +198,18 @@ def test_no_person_is_trained_on_and_tested_on(folds: int) -> None:
         assert len(split.test) > 0
 
 
+DRAWS = 600
+
+
 def test_which_rows_are_kept_is_uniform_and_positions_tell_nothing() -> None:
     """One person has 10 rows, first in the file, 20 others have one: each is as likely, and stands anywhere as often."""
     names = pd.Series(["many"] * 10 + [f"p{i}" for i in range(20)])
-    found = [bound_rows(names, 1, np.random.SeedSequence(s))[0] for s in range(2000)]
+    found = [bound_rows(names, 1, np.random.SeedSequence(s))[0] for s in range(DRAWS)]
     chosen = np.array([kept[kept < 10][0] for kept in found])
     places = np.array([int(np.flatnonzero(kept < 10)[0]) for kept in found])
-    # a mean of 2,000 uniform draws is within four standard errors
-    assert abs(chosen.mean() - 4.5) < 4 * 2.88 / 2000**0.5
-    assert abs(places.mean() - 10) < 4 * 6.06 / 2000**0.5
+    # a mean of uniform draws is within four standard errors
+    assert abs(chosen.mean() - 4.5) < 4 * 2.88 / DRAWS**0.5
+    assert abs(places.mean() - 10) < 4 * 6.06 / DRAWS**0.5
 
 
 def test_others_keep_their_rows_and_places_whatever_one_person_has() -> None:
@@ -215,13 +218,14 @@ def test_others_keep_their_rows_and_places_whatever_one_person_has() -> None:
     def orders(rows: int) -> np.ndarray:
         names = pd.Series(["p"] * rows + ["q", "q", "r"])
         seen = np.zeros(4)
-        for s in range(1500):
+        for s in range(DRAWS):
             kept, _ = bound_rows(names, 1, np.random.SeedSequence(s))
             others = kept[kept >= rows] - rows  # 0 and 1 are rows of q, 2 is the row of r
             seen[int(others[0] == 2) + 2 * int(1 in others)] += 1
-        return seen / 1500
+        return seen / DRAWS
 
-    assert np.abs(orders(1) - 0.25).max() < 0.04 > np.abs(orders(6) - 0.25).max()
+    error = 4 * (0.25 * 0.75 / DRAWS) ** 0.5
+    assert np.abs(orders(1) - 0.25).max() < error > np.abs(orders(6) - 0.25).max()
 
 
 def test_the_choice_is_the_same_at_each_reading_and_another_one_for_another_seed() -> None:

@@ -163,7 +163,7 @@ def check_release(values: dict[str, Any], search: bool, all_rows: bool) -> None:
     assert (other.rows, other.each, other.calibration.proved_budget) == (n, made.each, proved)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(SPECS, st.booleans(), st.booleans())
 def test_what_reaches_the_training_of_a_release_is_what_its_budget_pays_for(
     values: dict[str, Any], search: bool, all_rows: bool
@@ -205,7 +205,7 @@ def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray], *names: str) 
     return all(one[k].shape == other[k].shape and np.allclose(one[k], other[k], rtol=1e-7) for k in names or one)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(SPECS, SPECS, st.sampled_from(list(FIELDS)))
 def test_a_run_has_answers_of_its_own_whatever_is_kept(values: dict[str, Any], others: dict[str, Any], field: str) -> None:
     """One field differs. After the other run the answers are those of empty memory, and keys differ where answers do."""

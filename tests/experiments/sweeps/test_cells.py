@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from support import ONE_OF_EACH_FAMILY, assert_refused
+from support import ONE_OF_EACH_FAMILY, assert_refused, mostly_long
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -59,10 +59,11 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     assert len(list(attempts([CELL]))) == 1
 
 
-def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By worker processes, by threads beside others, and each cell alone, which is what a page does."""
+@pytest.mark.parametrize("jobs", mostly_long([1, 2], 1))
+def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two worker processes, by threads beside others, and each cell alone, which is what a page does."""
     spec = SweepSpec("census-1500", mechanisms=[*ONE_OF_EACH_FAMILY, "dp-sgd", "dp-agd"], epsilons=[0.3, 4.0], seeds=5)
-    one_by_one, processes = list(attempts(spec.cells())), list(attempts(spec.cells(), n_jobs=2))
+    one_by_one, processes = list(attempts(spec.cells())), list(attempts(spec.cells(), n_jobs=jobs))
     monkeypatch.setattr(cells, "workers_for", lambda _: 3)
     threads, alone = list(attempts(spec.cells())), [one.attempt() for one in reversed(spec.cells())][::-1]
     for tables in (processes, threads, alone):
