@@ -20,11 +20,11 @@ KINDS: list[tuple[type[np.floating], float]] = [(np.float32, 3e-6), (np.float64,
 
 
 LOSSES = [Logistic(), HuberHinge(0.3), PseudoHuber(width=0.7)]
+EACH = [(loss, *kind) for loss in LOSSES for kind in KINDS]
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("loss", "kind", "error"), mostly_long(EACH, EACH[0], EACH[3], EACH[5]))  # a kernel is compiled for each
 @pytest.mark.parametrize("replicas", mostly_long([1, 20, 130], 20))
-@pytest.mark.parametrize(("kind", "error"), KINDS)
 def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.floating], error: float) -> None:
     rows, dense = pair()
     theta = 3 * np.random.default_rng(0).standard_normal((replicas, D))
@@ -38,7 +38,7 @@ def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.f
         assert type(products.products(rows, kind)) is not products.Products
 
 
-@pytest.mark.parametrize(("kind", "error"), KINDS)
+@pytest.mark.parametrize(("kind", "error"), mostly_long(KINDS, KINDS[1]))
 def test_weights_and_rules_of_any_kind_are_applied(kind: type[np.floating], error: float) -> None:
     rows, dense = pair()
     rng = np.random.default_rng(0)

@@ -18,6 +18,7 @@ from support_pages import PAGES, addressed, opened, settled, text, with_open_fol
 import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
+from dpviz.auditing.attacks.base import list_attacks
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import views
 from dpviz.dashboard.jobs import pool
@@ -215,7 +216,8 @@ def pressed(page: AppTest, label: str) -> AppTest:
     return settled(page)
 
 
-def test_the_page_says_what_the_engine_finds_and_explains_it_when_asked() -> None:
+def test_the_page_says_what_the_engine_finds_and_explains_it_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 16)  # each takes a regression
     page = opened("Audit", **ASKED)
     page.session_state["fold-attacks"] = page.session_state["fold-exposed"] = page.session_state["fold-computed"] = True
     said = text(settled(page))
