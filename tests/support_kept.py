@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
@@ -18,6 +19,12 @@ PRECISION = 1e-6
 LONG = 12  # numbers of an array that are kept one by one; of longer ones, two weighted sums
 
 Numbers = list[Any]
+_NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?(?![\w+/=])")
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers in a text, however it is worded."""
+    return [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
 
 
 def numbers(value: Any) -> Numbers:

@@ -7,16 +7,14 @@ before it is committed.
 import itertools
 import json
 import os
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from support_kept import LONG, Numbers, numbers, same
+from support_kept import LONG, Numbers, numbers, numbers_in, same
 from support_pages import opened, settled
 
-_NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?(?![\w+/=])")
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _LAYOUT = ("main", "column", "flex_container")
 
@@ -53,7 +51,7 @@ def shown(page: str, **query: str) -> list[Numbers]:
     for element in settled(opened(page, **query)).main:
         value = getattr(element, "value", "")
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
-        values = [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
+        values = numbers_in(text)
         if element.type not in _LAYOUT and not text.startswith("<script"):
             found.append([element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, PARTS)))])
     return found
