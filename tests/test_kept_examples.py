@@ -1,8 +1,8 @@
 """Examples of functions with what they give, kept by module: a swapped argument, a lost keyword or a wrong sign is seen.
 
-An example is an expression in the names of its module and of `support`, or a command's `answer`. Where another value is meant, or an example is new
-(with null), `DPVIZ_KEEP=1 pytest tests/test_kept_examples.py` writes all values, and the difference is read before it is
-committed. What a theorem or a second formula says of a function has a test of its own.
+An example is an expression in the names of its module and of `support`, or a command's `answer`. Where another value is meant,
+or an example is new (with null), `DPVIZ_KEEP=1 pytest tests/test_kept_examples.py` writes all values, and the difference is read
+before it is committed. What a theorem or a second formula says of a function has a test of its own.
 """
 
 import contextlib
@@ -36,7 +36,9 @@ def answer(command: str) -> Any:
 
 def value_of(example: str, module: str) -> Any:
     """A text as it is, and of any other value its numbers and names."""
-    value = eval(example, {"answer": answer, "numbers_in": numbers_in, **vars(support), **vars(importlib.import_module(f"dpviz.{module}"))})
+    value = eval(
+        example, {"answer": answer, "numbers_in": numbers_in, **vars(support), **vars(importlib.import_module(f"dpviz.{module}"))}
+    )
     return value if isinstance(value, str) else json.loads(json.dumps(numbers(value)))
 
 

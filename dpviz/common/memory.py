@@ -69,7 +69,7 @@ class Cache(Generic[T]):
         return None if entry is None else entry.value
 
     def compute(
-        self, key: Hashable, make: Callable[[Monitor], T], *, owner: str = "", version: Hashable = None, monitor: Monitor = ignore
+        self, key: Hashable, make: Callable[[Monitor], T], *, owner: str, version: Hashable = None, monitor: Monitor = ignore
     ) -> T:
         """The value that is kept, or what `make` gives, which is then kept.
 
@@ -98,7 +98,7 @@ class Cache(Generic[T]):
         finally:
             turn.release()
 
-    def put(self, key: Hashable, value: T, *, owner: str = "") -> None:
+    def put(self, key: Hashable, value: T, *, owner: str) -> None:
         """Keeps a value."""
         entry = _Entry(value, self._size(value), owner, None)
         with _lock:

@@ -20,9 +20,9 @@ def accuracy_distribution(
     look: Look,
     theme: Theme,
     *,
-    expected: float | None = None,
-    title: str = "test accuracy",
-    shares: bool = True,
+    expected: float | None,
+    title: str,
+    shares: bool,
 ) -> go.Figure:
     """Test accuracies, or values of another metric, of S noise draws between the majority and the non-private line.
 

@@ -200,7 +200,7 @@ def _looks(
     )
 
 
-def _layout(names: tuple[str, str], scaled: bool, more: int = 0, *, below: int = 0) -> Trace:
+def _layout(names: tuple[str, str], scaled: bool, more: int, *, below: int) -> Trace:
     """Axes, margins and legend of the map; `more` pixels for a further line of the legend, `below` for a colour scale there."""
     axis: Trace = {} if scaled else {"showgrid": False, "showticklabels": False, "ticks": ""}
     return {
@@ -222,7 +222,7 @@ def _keys(looks: _Looks, theme: Theme) -> list[Trace]:
     return [legend_entry(f"{count:,} {name}", marker) for count, name, marker in there if count]
 
 
-def _logarithmic(values: Floats, title: str, *, below: bool = False) -> tuple[NDArray[np.float32], dict[str, object]]:
+def _logarithmic(values: Floats, title: str, *, below: bool) -> tuple[NDArray[np.float32], dict[str, object]]:
     """log10 of values for a colour axis, and the axis: from the 2 % quantile to the largest, four decades at most."""
     top = float(values.max(initial=0.0)) or 1.0
     low = max(_FLOOR * top, float(np.quantile(values, 0.02)) if len(values) else 0.0, 1e-300)

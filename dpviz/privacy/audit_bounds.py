@@ -80,7 +80,7 @@ class Counts:
         fn = clopper_pearson_upper(self.false_negatives, self.trials, side)
         return max(0.0, float(ndtri(1 - fp) - ndtri(fn)))  # -inf where either is 1
 
-    def gaussian_epsilon_lower_bound(self, delta: float, confidence: float = 0.95) -> float:
+    def gaussian_epsilon_lower_bound(self, delta: float, confidence: float) -> float:
         """Lower bound on epsilon at this delta if the trade-off is that of a Gaussian mechanism.
 
         The assumption buys the step from errors that can be counted to a delta that cannot. It holds for Gaussian noise

@@ -204,7 +204,7 @@ def _seen(
     sigma: float,
     columns: int,
     source: random.Random,
-    otherwise: tuple[float, float] | None = None,
+    otherwise: tuple[float, float] | None,
 ) -> tuple[float, float]:
     """From the first to the last group of bins that are seen; the noise of k bins together is sigma sqrt(k)."""
     counts = np.histogram(values, edges)[0]

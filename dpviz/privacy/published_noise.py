@@ -57,7 +57,7 @@ def sgd_sigma(n: int, steps: int, epsilon: float, delta: float, *, lipschitz: fl
     return c * lipschitz * math.sqrt(steps * math.log(1 / delta)) / (n * epsilon)
 
 
-def contribution_sigma(n: int, rounds: int, zeta: float, epsilon: float, delta: float, *, lipschitz: float = 1.0) -> float:
+def contribution_sigma(n: int, rounds: int, zeta: float, epsilon: float, delta: float, *, lipschitz: float) -> float:
     """Noise on a row's contribution, Kang-PIDP proof of Theorem 5: 2 sqrt 2 G R sqrt(ln(1.25 R/delta_2)) / (n zeta eps_2).
 
     Args:

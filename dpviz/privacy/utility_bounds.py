@@ -23,7 +23,7 @@ def output_excess(scale: float, d: int, L: float, family: Noise = GAUSSIAN) -> f
     return positive("L", L) / 2 * s * s * family.mean_square(dims)
 
 
-def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L: float, step: float | None = None) -> float:
+def descent_excess(start: float, steps: int, scale: float, d: int, mu: float, L: float, step: float | None) -> float:
     """E F(theta_T) - F* of full-batch descent whose every gradient gets N(0, scale^2 I).
 
     One step: E F(theta+) <= F - eta (1 - L eta/2) |grad F|^2 + (L eta^2/2) d scale^2, and |grad F|^2 >= 2 mu (F - F*), so

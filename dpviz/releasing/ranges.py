@@ -39,7 +39,7 @@ def parse_ranges(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bo
     return replace(spec, ranges=AS_DECLARED), private_ranges or every, every
 
 
-def undeclared_columns(dataset: Dataset, every: bool = False) -> tuple[list[str], list[str]]:
+def undeclared_columns(dataset: Dataset, every: bool) -> tuple[list[str], list[str]]:
     """(columns of numbers, columns of categories) whose range or categories were read from the rows.
 
     Args:
@@ -66,7 +66,7 @@ def undeclared_columns(dataset: Dataset, every: bool = False) -> tuple[list[str]
     return [n for n, kind in kinds.items() if kind == NUMBER], [n for n, kind in kinds.items() if kind != NUMBER]
 
 
-def declare_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random, every: bool = False) -> RunSpec:
+def declare_privately(spec: RunSpec, dataset: Dataset, budget: Budget, source: random.Random, every: bool) -> RunSpec:
     """The run on the same rows, whose undeclared ranges and categories are now private ones.
 
     Of a table of persons only the rows that are kept are looked at, at most k of a person, so that a row has the budget of

@@ -89,7 +89,7 @@ def budget(value: Budget) -> str:
     return f"ε = {three(value.epsilon)}" + (f", δ = {three(value.delta)}" if value.delta else "")
 
 
-def spread_text(values: np.ndarray, *, shares: bool = True) -> str:
+def spread_text(values: np.ndarray, *, shares: bool) -> str:
     """ "± 0.3 over 10 noise draws", one standard deviation (as every ± of the pages), in points where values are shares."""
     draws = f"{len(values)} noise draw{'s' if len(values) != 1 else ''}"
     return f"in {draws}" if len(values) == 1 else f"± {deviation(values, shares=shares)} over {draws}"

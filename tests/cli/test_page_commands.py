@@ -1,5 +1,6 @@
 """The pages from the shell: `--json` is one valid document with stable keys, errors are one line, nothing is said by the way."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,8 @@ from support import mostly_long
 from support_shell import Shell
 
 import dpviz
-from dpviz.cli import answers
-from dpviz.cli.main import COMMANDS, main
+from dpviz.cli import answers, membership
+from dpviz.cli.main import COMMANDS, main, parser
 from dpviz.datasets.sources import remote
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,22 @@ def test_json_is_one_document_with_stable_keys(command: str, folder: Path, shell
     assert (found["command"], found["version"], found["schema"]) == (command.split()[0], dpviz.__version__, 1)
     documented = (ROOT / "docs" / "commands.md").read_text()
     assert all(f"`{key}`" in documented for key in found)
+
+
+#: a default at the end of an option's help, or after this word
+STATED = re.compile(r"\((?:default: )?([\w.]+)(?:, which costs least)?\)$|Default: (.+?)\.(?: |$)")
+
+AUDIT = "audit --mechanism output-gaussian --pair label-flip"
+
+
+@pytest.mark.parametrize("command", ["run", "calibrate", "influence", AUDIT, "groups", "list claims --test numerical-tighter"])
+def test_options_that_are_left_out_have_the_defaults_that_help_states(command: str, shell: Shell) -> None:
+    name, *more = command.split()
+    options = parser(name)._subparsers._group_actions[0].choices[name]._actions  # type: ignore[union-attr]
+    found = [(one, STATED.search(one.help or "")) for one in options if name != "audit" or one.dest not in membership.OPTIONS]
+    stated = [f"{one.option_strings[0]}={match[1] or match[2]}" for one, match in found if match and one.dest != "person_rows"]
+    assert stated
+    assert shell.json([name, *stated, *more]) == shell.json([name, *more])
 
 
 def test_numbers_are_those_of_the_library(shell: Shell) -> None:

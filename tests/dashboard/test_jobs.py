@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from weakref import WeakSet
 
 import pandas as pd
@@ -148,13 +150,17 @@ def test_all_waits_of_one_drawing_of_a_page_share_its_patience(monkeypatch: pyte
 
     monkeypatch.setattr(page_priority, "_drawing", WeakSet())  # jobs of later tests would step aside for this thread
     monkeypatch.setattr(watching.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(watching.st, "session_state", {})
+    ends = {"watched.over": (True, False), "observed.kept": (True, True), "observed.on": (False, False), "else": (True, False)}
+    held: dict[str, Any] = {place: SimpleNamespace(over=over, kept=kept) for place, (over, kept) in ends.items()}
+    monkeypatch.setattr(watching.st, "session_state", held)
     monkeypatch.setattr(job, "wait", wait)
     for _ in range(2):
         watching.arrive("Page")
         for _ in range(3):
             watching.wait(job, 0.4)
     assert allowed == pytest.approx([0.4, watching.TOGETHER - 0.35, 0.0] * 2)
+    assert ends.keys() - held.keys() == {"watched.over"}, "a new page lets go of what a cache has"
+    assert page_priority._page_is_drawn()
 
 
 def test_a_job_that_fails_says_why_and_what_it_gave_last_stays(pool: jobs.Pool) -> None:
@@ -203,8 +209,17 @@ def test_a_job_steps_aside_while_a_page_is_drawn_but_not_while_that_page_waits_f
     monkeypatch.setattr(page_priority, "ASIDE", 0.01)
     page_priority.begin()  # this thread lives on
     with page_priority.pause():
-        pass
+        assert not page_priority._page_is_drawn()
     assert pool.submit(Job("b", stream)).wait(LIMIT), "no page stops a job for ever"
+    now, step = [0.0], page_priority.StepAside()
+    monkeypatch.setattr(page_priority.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(page_priority.time, "sleep", lambda seconds: now.append(now.pop() + seconds))
+    step(lambda: False)
+    step(lambda: False)
+    assert now == pytest.approx([0.01], abs=0.006), "it steps aside once, as long as it may"
+    now[0] += page_priority.WORK
+    step(lambda: False)
+    assert now == pytest.approx([0.02 + page_priority.WORK], abs=0.006), "and again when it has worked"
 
 
 def test_a_job_gives_what_a_sweep_gives(tmp_path: Path, pool: jobs.Pool) -> None:

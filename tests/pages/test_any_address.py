@@ -94,14 +94,18 @@ def test_any_address(name: str, caplog: pytest.LogCaptureFixture) -> None:
     attack()
 
 
-def test_an_unknown_method_in_a_link_is_explained() -> None:
-    (warning,) = opened("One_model", mechanism="dp-dg").warning
-    assert "Did you mean 'dp-gd'? Choose one of: " in warning.value.replace("\\", "")
-
-
-def test_advice_on_a_method_is_shown_as_it_is() -> None:
-    (warning,) = opened("One_model", mechanism="amp", model="mlp").warning
-    assert warning.value.endswith("Choose another mechanism or another model. The page goes on without it.")
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"mechanism": "dp-dg"}, "Did you mean 'dp-gd'? Choose one of: "),
+        ({"mechanism": "amp", "model": "mlp"}, "Choose another mechanism or another model. The page goes on without it."),
+        ({f"x{k}": "" for k in range(5)}, "'x3', 'x4'. They are ignored."),
+        ({f"x{k}": "" for k in range(6)}, "'x3', 'x4'\u00a0…. They are ignored."),
+    ],
+)
+def test_what_is_wrong_in_a_link_is_explained(query: dict[str, str], said: str) -> None:
+    (warning,) = opened("One_model", **query).warning
+    assert said in warning.value.replace("\\", "")
 
 
 @pytest.mark.parametrize("name", ["", "One_model", "Groups", "Guarantees"])

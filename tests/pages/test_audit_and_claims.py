@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 from support import assert_words, mostly_long, until
+from support_jobs import released
 from support_pages import PAGES, addressed, opened, settled, text, with_open_folds
 
 import dpviz
@@ -22,6 +23,7 @@ from dpviz.auditing.attacks.base import list_attacks
 from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import views
 from dpviz.dashboard.jobs import pool
+from dpviz.dashboard.jobs.job import State
 from dpviz.figures import membership as pictures
 from dpviz.figures.style import THEMES
 from dpviz.papers import saved
@@ -146,6 +148,15 @@ def test_saved_verdicts_are_shown_at_once_and_tested_again_on_request() -> None:
     assert "1 tested again in this session" in text(page)
     again = opened("Claims", mechanism="dbdp", about="mechanism")
     assert "1 tested again in this session" in text(again)
+
+
+def test_tests_of_claims_can_be_cancelled(monkeypatch: pytest.MonkeyPatch, fresh_pool: None) -> None:
+    go = threading.Event()
+    monkeypatch.setattr(views, "check", lambda *name, monitor, **how: next(released(go)(monitor)))
+    page = opened("Claims").button(key="test-all").click().run()
+    assert not any(job.over for job in pool.pool().jobs())
+    page.button(key="cancel-tests").click().run()
+    assert {job.state for job in pool.pool().jobs()} == {State.CANCELLED}
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ class Halves:
 
 
 def train_models(
-    halves: Halves, wanted: Sequence[tuple[str, int]], store: KeptModels | None = None, monitor: Monitor = ignore
+    halves: Halves, wanted: Sequence[tuple[str, int]], store: KeptModels | None, monitor: Monitor = ignore
 ) -> Iterator[tuple[str, range, Floats]]:
     """(role, which models, (k, m) parameters) block by block, kept in a store as soon as they are there.
 

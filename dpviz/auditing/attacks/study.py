@@ -27,7 +27,7 @@ _FEW_LONG = (64, 32)
 
 def watch_attacks(
     spec: RunSpec,
-    shadows: int = 256,
+    shadows: int,
     targets: int | None = None,
     *,
     attacks: Sequence[str] | None = None,

@@ -131,7 +131,7 @@ def _menu(key: str, summary: str, data: Any, of: RunSpec | None, save: str = "")
             st.code(python_call(of), language="python", wrap_lines=True)
 
 
-def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None = None) -> None:
+def deferred_chart(key: str, make: Callable[[], Chart], of: RunSpec | None) -> None:
     """A chart that is made only when a report is written where it lies in a closed fold.
 
     Args:

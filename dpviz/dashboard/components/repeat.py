@@ -29,9 +29,7 @@ def shell(code: str) -> None:
         st.code(code, language="bash", wrap_lines=True)
 
 
-def computation(
-    spec: RunSpec, formulas: Sequence[str] = (), sources: Sequence[str] = (), metric: str = METRICS["accuracy"].id
-) -> None:
+def computation(spec: RunSpec, formulas: Sequence[str], sources: Sequence[str], metric: str = METRICS["accuracy"].id) -> None:
     """ "How is this computed", folded away: formula, source and the calls that repeat the numbers, in a metric."""
     with folds.fold("How is this computed?", "computed"):
         if folds.in_closed_fold():

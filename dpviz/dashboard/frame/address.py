@@ -151,12 +151,12 @@ def _written(query: dict[str, str]) -> None:
         late.append(query)
 
 
-def _remember(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+def _remember(widgets: Sequence[str], own: Sequence[str]) -> None:
     """Keeps what the controls say; call `remember_drawn` when they are drawn, which gives some of them their first value."""
     st.session_state[_WIDGETS] = {key: st.session_state[key] for key in (*widgets, *own) if key in st.session_state}
 
 
-def remember_drawn(widgets: Sequence[str], own: Sequence[str] = ()) -> None:
+def remember_drawn(widgets: Sequence[str], own: Sequence[str]) -> None:
     """Keeps what the controls say, now that all of them were sent to the browser."""
     _remember(widgets, own)
     if _SENT in st.session_state:

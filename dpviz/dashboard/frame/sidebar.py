@@ -74,12 +74,7 @@ class Sidebar:
     """
 
     def __init__(
-        self,
-        own: fields.Group | None = None,
-        budget: DeltaGenerator | None = None,
-        *,
-        measured: bool = False,
-        shows: Shows = "run",
+        self, own: fields.Group | None, budget: DeltaGenerator | None = None, *, measured: bool = False, shows: Shows = "run"
     ) -> None:
         further = (panels.TASK, pinned.PINNED.key, *((metric.KEY,) if measured else ()))
         self._keys = tuple(dict.fromkeys((*(own.keys if own is not None else ()), *further)))

@@ -188,7 +188,7 @@ def training(outcome: Outcome, theme: Theme) -> None:
     charts.chart(figure, "training", summary, rows=True, of=outcome.spec)
 
 
-def first_picture(outcome: Outcome, theme: Theme, overlay: Outcome | None = None) -> None:
+def first_picture(outcome: Outcome, theme: Theme, overlay: Outcome | None) -> None:
     """The first picture: training step by step, or decision lines."""
     if TRAINING.value():
         training(outcome, theme)

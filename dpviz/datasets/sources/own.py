@@ -150,7 +150,7 @@ def hold(content: Content) -> str:
     held = _held.get(name)
     if held is None or held.about != content.about:
         content.dataset(name, True)  # what is wrong is said now
-        _held.put(name, content)
+        _held.put(name, content, owner=name)
         if name not in _held:
             cause = f"take {_size(content) / 1e6:,.0f} MB"
             raise InvalidInput(

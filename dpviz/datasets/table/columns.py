@@ -49,7 +49,7 @@ def word(value: object) -> str:
     return str(value)
 
 
-def obstacle(series: pd.Series, *, declared: bool = False) -> str | None:
+def obstacle(series: pd.Series, *, declared: bool) -> str | None:
     """The reason for which a column cannot be a feature as it is, or None.
 
     Args:

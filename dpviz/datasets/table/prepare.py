@@ -273,7 +273,7 @@ def _too_many(widths: Mapping[str, int], usable: int, most: int) -> InvalidInput
     )
 
 
-def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str, person: str = "", most: int = 1) -> int:
+def rows_left(frame: pd.DataFrame, columns: Sequence[str], target: str, person: str, most: int) -> int:
     """Rows without a gap in the label or in any of these columns, at most so many of one person."""
     complete = frame[frame[[*columns, target]].notna().all(axis=1)]
     return int(complete[person].value_counts().clip(upper=most).sum()) if person else len(complete)

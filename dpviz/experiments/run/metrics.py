@@ -157,7 +157,7 @@ def get_metric(name: str, field: str = "metric") -> Metric:
     return METRICS[kind] if level == METRICS[kind].level else replace(make(level), id=f"{kind}={level!r}")
 
 
-def all_metrics(names: Sequence[str] = ()) -> tuple[str, ...]:
+def all_metrics(names: Sequence[str]) -> tuple[str, ...]:
     """Ids of all metrics, and of those among `names` that have a level of their own."""
     return (*METRICS, *dict.fromkeys(metric.id for metric in map(get_metric, names) if metric.id not in METRICS))
 
@@ -275,9 +275,7 @@ def _of_probabilities(s: Floats, positive: NDArray[np.bool_]) -> dict[str, Float
     }
 
 
-def measure_models(
-    model: Model, theta: Floats, rows: Rows, labels: Floats | None = None, metrics: Sequence[str] = tuple(METRICS)
-) -> pd.DataFrame:
+def measure_models(model: Model, theta: Floats, rows: Rows, labels: Floats | None, metrics: Sequence[str]) -> pd.DataFrame:
     """Measures of R trained replicas on rows, one column for each metric (`Metric.column`).
 
     Args:

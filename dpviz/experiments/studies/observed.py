@@ -66,7 +66,7 @@ def protects_a_query(mechanism: Mechanism, setting: Setting) -> bool:
 
 
 def observed_sensitivity(
-    problem: Problem, mechanism: Mechanism, pairs: int = 12, *, seed: int = 0, monitor: Monitor = ignore
+    problem: Problem, mechanism: Mechanism, pairs: int, *, seed: int, monitor: Monitor = ignore
 ) -> ObservedSensitivity:
     """Retrains on neighbouring datasets that share all randomness, and measures how far `Mechanism.query` changes.
 
@@ -92,7 +92,7 @@ def observed_sensitivity(
 
 
 def observed_movement(
-    problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int = 12, *, seed: int = 0, monitor: Monitor = ignore
+    problem: Problem, mechanism: Mechanism, budget: Budget, pairs: int, *, seed: int = 0, monitor: Monitor = ignore
 ) -> ObservedSensitivity:
     """Distances of the trained parameters between neighbouring datasets when training has no noise; any mechanism, no bound."""
     quiet, pools = [protection.calibrate(mechanism, problem.setting, budget).noiseless()], spawn(seed, 1)
@@ -159,7 +159,7 @@ def census_name(n: int) -> str:
 
 
 def sensitivity_over_n(
-    spec: RunSpec, sizes: Sequence[int], pairs: int = 6, *, monitor: Monitor = ignore
+    spec: RunSpec, sizes: Sequence[int], pairs: int, *, monitor: Monitor = ignore
 ) -> list[tuple[int, ObservedSensitivity]]:
     """(training rows, observed sensitivity) of a spec's mechanism on synthetic censuses; batches keep their share of the rows."""
     out = []

@@ -61,7 +61,7 @@ class ClipCount:
 
     def __init__(self, setting: Setting, clip_norm: float, replicas: int) -> None:
         self.possible = clip_norm * (1 + 1e-9) < setting.G
-        self.count = np.zeros((setting.n if self.possible else 0, replicas), np.int32).T
+        self.count = np.zeros((setting.n * self.possible, replicas), np.int32).T
         self._from = clip_norm * (1 - 1e-5)  # a clipped gradient has the clip norm up to rounding in single precision
 
     def see(self, rows: slice | Index, norms: NDArray[np.floating], replicas: slice | Index = slice(None)) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dpviz.common.arrays import Floats
-from dpviz.common.progress import Monitor, ignore, throttle
+from dpviz.common.progress import Monitor, throttle
 from dpviz.common.threads import map_streams, thread_settings
 from dpviz.models.base import Model, regulariser
 from dpviz.models.rows import Rows
@@ -27,9 +27,7 @@ _RATE = 3e-3
 _USUAL = 300.0  # evaluations after which most descents are more than half over
 
 
-def best_of_starts(
-    model: Model, objective: Objective, rows: Rows, lam: float, starts: Floats, monitor: Monitor = ignore
-) -> Floats:
+def best_of_starts(model: Model, objective: Objective, rows: Rows, lam: float, starts: Floats, monitor: Monitor) -> Floats:
     """(m,) what training from each of starts (R, m) leads to, the one of lowest objective.
 
     Where there are many rows, all starts are first trained together in mini-batches; the best goes on.

@@ -21,7 +21,7 @@ def need(words: str, holds: Callable[[Facts], bool], reason: Callable[[Facts], s
     return Condition(words, lambda f: None if holds(f) else reason(f))
 
 
-def upper_limit(words: str, limit: Callable[[Facts], float], note: str = "") -> Condition:
+def upper_limit(words: str, limit: Callable[[Facts], float], note: str) -> Condition:
     """epsilon below a limit."""
     return need(
         words,

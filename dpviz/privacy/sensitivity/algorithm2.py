@@ -47,7 +47,7 @@ def check_convexity(mu: float, L: float, *, strongly: bool = False) -> None:
         raise InvalidInput("mu", cause, "Use a strongly convex objective: a regularisation above 0." if strongly else "Check mu.")
 
 
-def epoch_steps(epochs: int, eta0: float, restart: int = 0, decay: float = 1.0) -> Floats:
+def epoch_steps(epochs: int, eta0: float, restart: int, decay: float = 1.0) -> Floats:
     """(T,) step sizes eta0/h^decay, h = 1, 2, ... counted anew after every `restart` epochs (0: never)."""
     h = np.arange(check_integer("epochs", epochs, 1, LIMIT))
     return np.asarray(positive("eta0", eta0) / (1.0 + (h % restart if restart else h)) ** decay)
