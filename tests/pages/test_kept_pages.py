@@ -18,6 +18,8 @@ from support_pages import opened, settled
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _LAYOUT = ("main", "column", "flex_container")
 
+A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
+
 #: a page and its address, by the file of its numbers
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
@@ -34,21 +36,50 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5"}),
     "sensitivity-objective": ("Sensitivity", {"mechanism": "kst-objective", "epsilon": "2"}),
     "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy"}),
-    "one-model-local": ("One_model", {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2"}),
+    "one-model-local": (
+        "One_model",
+        {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2", "start": "trials"},
+    ),
     "person-filter": ("Person", {"mechanism": "renyi-filter", "colour": "noise", "epsilon": "0.5"}),
     "audit-exceeded": ("Audit", {"mechanism": "dbdp-pi", "runs": "200", "pair": "worst-case"}),
     "excess-risk": ("Sensitivity", {"mechanism": "dp-gd", "dp-gd.steps": "20", "risk": "epsilon", "epsilon": "0.5"}),
-    "excess-risk-bounds": ("Sensitivity", {"mechanism": "output-gaussian", "risk": "n", "sizes": "large"}),
+    "excess-risk-bounds": ("Sensitivity", {"mechanism": "output-gaussian", "risk": "n", "sizes": "large", "start": "excess-n"}),
     "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates"}),
     "lessons": ("Lessons", {}),
     "data": ("Data", {"dataset": "census-500", "epsilon": "0.5"}),
+    "data-ranges": ("Data", {"dataset": "census-300", "bounds": "true", "mechanism": "output-gaussian", "epsilon": "9"}),
+    "accounting-pure": ("Accounting", {"mechanism": "cms-output", "releases": "3", "metric": "roc-auc"}),
+    "accounting-beside": ("Accounting", {"mechanism": "dp-gd", "pinned": f"{A}&mechanism=dp-gd"}),
+    "audit-beside": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "canaries": "100", "pinned": A}),
+    "audit-rows": (
+        "Audit",
+        {"mechanism": "output-gaussian", "attacked": "ordinary", "shadows": "64", "epsilon": "9", "start": "exposure"},
+    ),
+    "guarantees-beside": ("Guarantees", {"mechanism": "dp-gd", "pinned": A, "attacker": "advantage=0.2"}),
+    "groups-beside": ("Groups", {"mechanism": "dp-gd", "group": "kind", "pinned": A}),
+    "person-beside": ("Person", {"mechanism": "dp-gd", "dataset": "census-300", "pinned": A.replace("teaching", "census-300")}),
+    "one-model-beside": ("One_model", {"mechanism": "dp-gd", "pinned": A, "metric": "roc-auc"}),
+    "sensitivity-beside": ("Sensitivity", {"mechanism": "rsgd-ar", "pinned": A, "part": "rates", "table": "pidp"}),
+    "sensitivity-lambda": ("Sensitivity", {"mechanism": "output-gaussian", "over": "lam", "start": "moves-lam"}),
+    "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "scene": "attacker"}),
+    "trade-off-tuned": (
+        "Trade-off",
+        {"methods": "dp-gd", "points": "2", "tune": "step_size,lam", "repeats": "2", "folds": "3", "start": "folds"},
+    ),
+    "claims": ("Claims", {}),
+    "groups-age": (
+        "Groups",
+        {"mechanism": "output-gaussian", "dataset": "census-300", "group": "age", "cuts": "30,50", "of": "f1"},
+    ),
 }
 
 
-def shown(page: str, **query: str) -> list[Numbers]:
-    """Kind and numbers of each element of a page, as it is when its work has ended."""
-    found: list[Numbers] = []
-    for element in settled(opened(page, **query)).main:
+def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
+    """Kind and numbers of each element of a page, as it is when its work has ended, also that which a button starts."""
+    found, drawn = list[Numbers](), settled(opened(page, **query))
+    for section in start.split():
+        drawn = settled(drawn.button(key=f"start.{section}").click().run())
+    for element in drawn.main:
         value = getattr(element, "value", "")
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
         values = numbers_in(text)
