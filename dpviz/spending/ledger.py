@@ -373,15 +373,13 @@ def _lock(path: Path) -> Iterator[None]:
     """Holds the file's lock; one writer at a time, in any process."""
     lock = FileLock(path.with_name(path.name + ".lock"), timeout=_WAIT)
     try:
-        lock.acquire()
+        held = lock.acquire()
     except Timeout as error:
         raise InvalidInput("ledger", f"another program holds it for {_WAIT:g} s", "Wait for it, or end it.") from error
     except OSError as error:
         raise InvalidInput("ledger", f"cannot be locked ({error.strerror})", "Name a file in a folder of yours.") from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()
 
 
 def _toml(values: dict[str, Any]) -> bytes:
