@@ -3,9 +3,7 @@
 import math
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,6 @@ import dpviz
 from dpviz.auditing import runs as audit_runs
 from dpviz.auditing import survey
 from dpviz.auditing.attacks.base import list_attacks
-from dpviz.dashboard.audit import attack
 from dpviz.dashboard.claims import views
 from dpviz.dashboard.jobs import pool
 from dpviz.dashboard.jobs.job import State
@@ -67,33 +64,9 @@ def test_a_right_claim_is_never_verified() -> None:
     assert metrics(page)["Proved ε"] == "1"
 
 
-def test_more_right_guesses_than_are_allowed_are_set_beside_chance() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", epsilon=1.0, seeds=1)
-    result = dpviz.audit_run(spec, runs=40)
-    pair: Any = SimpleNamespace(asks="which row was there")
-    for allowed, within in ((result.guessed_right - 0.01, True), (result.guessed_right + 0.01, False)):
-        said = " ".join(attack.sentence(replace(result, allowed=allowed), pair, spec, over=True))
-        assert ("inside its confidence limits" in said) == within
-
-
-@pytest.mark.long
-def test_one_training_with_canaries_answers_in_a_sentence() -> None:
-    page = settled(opened("Audit", mechanism="pidp-sgd", runs="200", canaries="300"))
-    said = text(page).replace("\xa0", " ")
-    assert_words(
-        said,
-        "Of 300 canaries in one training the attacker guessed",
-        "the claim is ε = 1, δ = 10⁻⁵: claim exceeded.",
-        "expected to detect noise below",
-    )
-    code = next(block.value for block in page.code if "one_run_of" in block.value)
-    names: dict[str, Any] = {}
-    exec(code, names)
-    assert names["result"].verdict == "claim exceeded"
-    assert f"ε is at least {names['result'].epsilon_lower:.3g}" in said
-    majority = settled(opened("Audit", mechanism="majority", runs="200", canaries="100"))
-    assert any("one label" in error.value for error in majority.error)
-    assert not any("one_run_of" in block.value for block in settled(opened("Audit", mechanism="dp-gd", runs="200")).code)
+def test_a_method_that_releases_a_label_has_no_canaries() -> None:
+    page = settled(opened("Audit", mechanism="majority", runs="200", canaries="100"))
+    assert any("one label" in error.value for error in page.error)
 
 
 @pytest.mark.parametrize(

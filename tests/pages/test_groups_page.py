@@ -5,35 +5,11 @@ from support import assert_words
 from support_pages import opened, settled, text
 
 import dpviz
-from dpviz.dashboard.groups.over_epsilon import EPSILONS
 from dpviz.experiments.studies import guarantees
-from dpviz.experiments.studies.groups import Grouping, report
-from dpviz.experiments.studies.releases import releases
-from dpviz.mechanisms.attack import Attacker
 from dpviz.papers import saved
 from dpviz.papers.deployments import DEPLOYMENTS
 
 PAGE = "Groups"
-
-
-def test_the_sentence_and_the_table_say_what_the_engine_says() -> None:
-    page = opened(PAGE, dataset="census-1000", mechanism="output-gaussian", group="region")
-    spec = dpviz.RunSpec("census-1000", mechanism="output-gaussian", seeds=2)
-    assert 1.0 in EPSILONS
-    found = report(releases(spec, (1.0,)), Grouping("region"))
-    here = found.draws.groupby("group")["accuracy"].mean()[found.compared]
-    said = text(page).replace("\u00a0", " ")
-    assert f"{100 * here.min():.1f} % for “{here.idxmin()}”" in said
-    shown = round(100 * here.max(), 1) - round(100 * here.min(), 1)
-    assert_words(
-        said,
-        f"{shown:.1f} points apart",  # the sentence adds up
-        f"{100 * found.baseline_gap('non-private'):.1f} without privacy",
-    )
-    table = next(t.value for t in page.table if "Test rows" in t.value.columns)
-    assert table["Test rows"].astype(int).sum() == 200
-    assert len(page.get("plotly_chart")) == 6
-    assert "No ε covers them" in said
 
 
 def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
@@ -91,24 +67,6 @@ def test_the_table_says_what_is_proved_claimed_and_refuted_and_can_be_sorted() -
     assert f"{loss:.3f}" in page.table[0].value["Log loss"]["DP-GD"], "no method is trained again for another metric"
     by_name = settled(opened("Guarantees", seed="7", order="name")).table[0].value
     assert [name.lower() for name in by_name.index] == sorted(name.lower() for name in by_name.index)
-
-
-def test_a_tolerated_attacker_gives_every_method_its_own_epsilon() -> None:
-    page = settled(settled(opened("Guarantees", seed="7", attacker="tpr=0.05@fpr=0.01")))
-    spec = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=7)
-    found = guarantees.guarantees(spec, Attacker.parse("tpr=0.05@fpr=0.01"))
-    own = {one.spec.mechanism: one for one in found}
-    allowed = f"up to ε = {own['dp-gd'].spec.epsilon:.2f} no attacker does better than one who finds 5 % at 1 % false alarms"
-    assert allowed in text(page)
-    column = page.table[0].value.filter(like="Proved").iloc[:, 0]
-    shown = {str(name).replace("\\", ""): value for name, value in column.items()}
-    gd, output = (float(str(shown[dpviz.list_mechanisms()[name].label])) for name in ("dp-gd", "output-gaussian"))
-    assert gd == pytest.approx(own["dp-gd"].spec.epsilon, rel=0.01)
-    assert output == pytest.approx(own["output-gaussian"].spec.epsilon, rel=0.01)
-    assert "nothing is proved about DBDP-ERM, so" in text(page).replace("\\", "")
-    better = dpviz.run(own["dp-gd"].spec).accuracy.mean()
-    assert f"{100 * better:.1f}" in page.table[0].value["Accuracy"]["DP-GD"]
-    assert any("attacker=Attacker" in code.value for code in page.code), "the call that repeats the table"
 
 
 def test_published_deployments_are_ordered_and_sourced() -> None:

@@ -15,11 +15,10 @@ from dpviz.dashboard.components import charts, recorder
 from dpviz.dashboard.jobs import cached_runs, tasks
 from dpviz.dashboard.jobs.job import Job
 from dpviz.dashboard.jobs.pool import THREADS
-from dpviz.dashboard.sensitivity import explanation, recursion, settings
+from dpviz.dashboard.sensitivity import recursion, settings
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import noise_comparison, scaling
 from dpviz.mechanisms import attack
-from dpviz.models import get_model
 from dpviz.privacy.accounting import tables
 from dpviz.privacy.accounting.events import PureEpsilon
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
@@ -44,24 +43,6 @@ def test_a_student_finds_the_four_answers() -> None:
     assert re.search(r"helps only a little|hardly helps", said)
     without = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training", **{"rsgd-ar.averaging": "false"}))
     assert "No averaging here" in without
-
-
-def test_sentences_carry_the_numbers_of_the_calibration() -> None:
-    steps = {"rsgd.epochs": "20", "rsgd.batch_size": "50", "rsgd.step_size": "1.5"}  # automatic ones would change with n
-    params = {"epochs": 20, "batch_size": 50, "step_size": 1.5}
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="rsgd", params=params)
-    cal = spec.build().calibrate(recursion.setting_of(spec), dpviz.resolve(spec).budget)
-    said = text(opened(SENSITIVITY, mechanism="rsgd", **steps))
-    assert f"one row changes {cal.query}, by at most {cal.sensitivity:.3g}; with ten times the rows" in said, (
-        "a comma that opens is closed"
-    )
-    assert scaling.used_sensitivity(spec, 10 * recursion.setting_of(spec).n) == pytest.approx(cal.sensitivity / 10, rel=0.03)
-    trace = spec.build().sensitivity_trace(recursion.setting_of(spec))
-    released = spec.build().releases(recursion.setting_of(spec))
-    assert f"{cal.noise_scale:.3g}" in explanation.permutation(released, dpviz.resolve(spec).budget, trace)
-    steps = spec.build().noise_in_steps(recursion.setting_of(spec))
-    assert f"at the end it is {cal.noise_scale:.3g}." in explanation.iteration(released, steps, dpviz.resolve(spec).budget)
-    assert "What if every step had noise?" in text(opened(SENSITIVITY, mechanism="rsgd", part="training"))
 
 
 def test_accountants_are_compared_by_the_chosen_metric() -> None:
@@ -92,16 +73,6 @@ def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
     said = text(opened(SENSITIVITY, part="rates"))
     assert_words(said, "not plotted: unreadable", "Every O(·) is taken as 1")
     assert re.search(r":gray\[✗ needs n² = [^|]*steps", said)
-
-
-def test_excess_risk_on_request_over_d() -> None:
-    page = opened(SENSITIVITY, risk="d", lam="0.05", mechanism="dp-gd", **{"dp-gd.steps": "100"})
-    button = next(b for b in page.button if b.label.startswith("Train on"))
-    button.click().run()
-    said = text(settled(page))
-    assert "observed slope" in said
-    slope = float(re.search(r"observed slope (−?\d+\.\d+)", said).group(1).replace("−", "-"))  # type: ignore[union-attr]
-    assert 0.5 < slope < 1.5
 
 
 def test_the_regime_button_moves_the_run() -> None:
@@ -219,23 +190,6 @@ def test_work_that_fails_says_so_and_can_be_started_again(monkeypatch: pytest.Mo
     page = settled(opened(SENSITIVITY))
     assert any("the method diverged" in e.value for e in page.error)
     assert any(b.label == "Start again" for b in page.button)
-
-
-def test_the_last_averaging_is_not_said_to_lower_what_it_raises() -> None:
-    """With a strong pull the values at the start of a window, where steps are long again, exceed the last one."""
-    setting = get_model("logistic").setting(455, 30, 1e-2)
-    mechanism = dpviz.list_mechanisms()["rsgd-ar"].from_params({"batch_size": 91})
-    trace = mechanism.sensitivity_trace(setting)
-    at = int((trace.event == "average").nonzero()[0][-1])
-    assert trace.value[at].max() > trace.value[at - 1].max()
-    without = recursion._without_averaging(mechanism, setting)
-    assert_words(explanation.averaging(trace, without), "(+", "long steps had just come back", absent=("so the mean is lower",))
-    weak = (
-        dpviz.list_mechanisms()["rsgd-ar"]
-        .from_params({"batch_size": 222})
-        .sensitivity_trace(get_model("logistic").setting(8000, 30, 1e-4))
-    )
-    assert_words(explanation.averaging(weak), "so the mean is lower", "(−")
 
 
 def test_rows_without_a_privacy_proof_never_get_a_plain_tick() -> None:
