@@ -27,14 +27,14 @@ def side_by_side(*works: Callable[[], object]) -> None:
 def test_it_holds_no_more_bytes_than_it_may_and_drops_what_was_used_least_recently() -> None:
     kept = cache(100)
     for key in range(5):
-        kept.put(key, bytes(30))
+        kept.put(key, bytes(30), owner="")
         kept.get(0)
         assert memory.held_bytes()["of a test"] <= 100
     assert [key for key in range(5) if key in kept] == [0, 3, 4]
-    kept.put("large", bytes(101))
+    kept.put("large", bytes(101), owner="")
     assert "large" not in kept, "a value that alone is too large is not kept"
     assert len(kept.values()) == 3, "and drives nothing out"
-    assert kept.compute("large", lambda _: bytes(101)) == bytes(101)
+    assert kept.compute("large", lambda _: bytes(101), owner="") == bytes(101)
 
 
 def test_two_threads_that_ask_at_once_make_it_once() -> None:
@@ -51,7 +51,7 @@ def test_two_threads_that_ask_at_once_make_it_once() -> None:
 
     def ask() -> None:
         asked.wait(LIMIT)
-        found.append(kept.compute("key", make))
+        found.append(kept.compute("key", make, owner=""))
 
     side_by_side(ask, ask)
     assert len(made) == 1
@@ -71,7 +71,7 @@ def test_who_waits_can_stop_and_takes_over_after_a_failure() -> None:
 
     def first() -> None:
         with pytest.raises(ArithmeticError):
-            kept.compute("key", fail)
+            kept.compute("key", fail, owner="")
 
     def stops() -> None:
         def monitor(done: float) -> None:
@@ -80,12 +80,12 @@ def test_who_waits_can_stop_and_takes_over_after_a_failure() -> None:
 
         inside.wait(LIMIT)
         with pytest.raises(Cancelled):
-            kept.compute("key", lambda _: b"never", monitor=monitor)
+            kept.compute("key", lambda _: b"never", owner="", monitor=monitor)
         go.set()
 
     def takes_over() -> None:
         inside.wait(LIMIT)
-        assert kept.compute("key", lambda _: b"second") == b"second"
+        assert kept.compute("key", lambda _: b"second", owner="") == b"second"
 
     side_by_side(first, stops, takes_over)
     assert heard == [0.0]
@@ -97,7 +97,7 @@ def test_an_owner_who_goes_takes_everything_along_from_all_caches() -> None:
     for kept in (first, second):
         kept.put("hers", b"1", owner="ann")
         kept.put("his", b"2", owner="bob")
-        kept.put("nobody's", b"3")
+        kept.put("nobody's", b"3", owner="")
     assert memory.owned_entries("ann") == {"of a test": 1}
     memory.forget("ann")
     assert memory.owned_entries("ann") == {}
@@ -139,9 +139,9 @@ def test_other_holders_are_told_for_as_long_as_they_live() -> None:
 
 def test_another_version_is_made_again_and_replaces_the_old_one() -> None:
     kept = cache()
-    assert kept.compute("file", lambda _: b"old", version=1) == b"old"
-    assert kept.compute("file", lambda _: b"unused", version=1) == b"old"
-    assert kept.compute("file", lambda _: b"new", version=2) == b"new"
+    assert kept.compute("file", lambda _: b"old", owner="", version=1) == b"old"
+    assert kept.compute("file", lambda _: b"unused", owner="", version=1) == b"old"
+    assert kept.compute("file", lambda _: b"new", owner="", version=2) == b"new"
     assert kept.values() == [b"new"]
 
 
