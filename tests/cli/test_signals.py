@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import LIMIT, until
+from support import LIMIT, mostly_long, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,16 +52,18 @@ def alive(pid: int) -> bool:
         return False
 
 
+WAYS = [("-m", signal.SIGINT, 130), ("script", signal.SIGTERM, 143), ("-m", signal.SIGTERM, 143), ("script", signal.SIGINT, 130)]
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"DPVIZ_CACHE": str(tmp_path), "OMP_NUM_THREADS": "1"}
 
 
-@pytest.mark.parametrize("way", ["-m", "script"])
 @pytest.mark.parametrize("module", ["dpviz.cli", "dpviz.cli.start", "signal", "dpviz.cli.main", "numpy"])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("way", "number", "code"), mostly_long(WAYS, *WAYS[:2]))
 def test_no_traceback_at_any_moment_of_the_start(
-    way: str, module: str, number: int, code: int, environment: dict[str, str], tmp_path: Path
+    module: str, way: str, number: int, code: int, environment: dict[str, str], tmp_path: Path
 ) -> None:
     script = tmp_path / "dpviz"
     script.write_text("from dpviz.cli.start import main\nraise SystemExit(main())")

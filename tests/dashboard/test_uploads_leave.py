@@ -1,12 +1,9 @@
 """An upload that goes, and a session that was left, take along all that was made of them."""
 
 import ast
-import ctypes
 import gc
 import re
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ import pytest
 import streamlit as st
 from support import LIMIT, of_each, parse, walk
 
-import dpviz
 from dpviz.common import memory
 from dpviz.dashboard.components import charts
 from dpviz.dashboard.frame import session
@@ -27,7 +23,7 @@ from dpviz.dashboard.jobs.sweep import SweepJob
 from dpviz.dashboard.rows import influence_map, selection
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.table.csv import Table, read_csv
-from dpviz.datasets.table.spec import TableSpec, last_column
+from dpviz.datasets.table.spec import TableSpec
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import decision_boundary, guarantees, inspected
@@ -123,43 +119,6 @@ def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
             # a formula and a type of numbers lead to no rows
             given = re.sub(r"Callable\[\.\.\., Any\]|precision: Any", "", ast.unparse(node.args))
             assert not rows.search(given), node.name
-
-
-MOST = 50_000_000
-MANY, COLUMNS = 5_000, 20
-
-
-def resident() -> int:
-    """Memory of this process in bytes, after all that can go has gone."""
-    gc.collect()
-    with suppress(AttributeError):  # a C library that is not glibc
-        ctypes.CDLL(None).malloc_trim(0)
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
-
-
-def come_and_go(seed: int) -> None:
-    """One upload, a run on it, and its end."""
-    values = np.random.default_rng(seed).random((MANY, COLUMNS)).round(3)
-    lines = [",".join(map(str, row)) + f",{k % 2}" for k, row in enumerate(values)]
-    content = "\n".join([",".join([*(f"c{k}" for k in range(COLUMNS)), "y"]), *lines]).encode()
-    table = read_csv(content)
-    mine = uploads.Upload(table, TableSpec(last_column(table.frame)))
-    dpviz.run(dpviz.RunSpec(mine.name, seeds=2, mechanism="dp-gd", params={"steps": 5}))
-    assert memory.owned_entries(mine.name)
-    mine.forget()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-def test_a_hundred_uploads_leave_no_memory() -> None:
-    for seed in range(5):
-        come_and_go(seed)
-    before, counted = resident(), uploads.held_bytes()
-    for seed in range(100):
-        come_and_go(seed)
-    assert uploads.held_bytes() <= counted
-    assert resident() - before < MOST, "one table alone is 0.8 MB, so that all of them would be more"
 
 
 class Clock:

@@ -124,7 +124,7 @@ def test_objective_perturbation_is_the_exact_log_ratio(model_id: str) -> None:
 
 def test_publishable_bound_covers_the_loss_as_often_as_it_says() -> None:
     problem = make_problem(n=25, d=3, seed=5)
-    lam_sum, sigma, rho, runs = 2.0, 1.5, 0.2, 2000
+    lam_sum, sigma, rho, runs = 2.0, 1.5, 0.2, 1000
     noise = sigma * np.random.default_rng(1).standard_normal((runs, 3))
     theta = newton(problem.rows.signed_rows, problem.model.loss, lam_sum / 25, linear=noise / 25)  # type: ignore[attr-defined]
     found = after_objective_noise(problem, theta, lam_sum, sigma, rho)

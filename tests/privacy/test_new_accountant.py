@@ -110,7 +110,7 @@ def by_formula(event: curves.Event, e: float) -> float:
     return (math.exp(e) - 1 + 2 * delta) / (math.exp(e) + 1)
 
 
-@pytest.mark.parametrize(("rate", "count"), mostly_long([(0.3, 1), (0.01, 40), (1e-3, 1)], (0.3, 1), (0.01, 40)))
+@pytest.mark.parametrize(("rate", "count"), mostly_long([(0.3, 1), (0.1, 4), (0.01, 40), (1e-3, 1)], (0.3, 1), (0.1, 4)))
 def test_the_advantage_is_that_of_one_epsilon(rate: float, count: int) -> None:
     event = noisy_sums(0.7, rate, count)
     near = by_formula(event, 1e-5)
