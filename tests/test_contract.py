@@ -202,18 +202,3 @@ def test_without_delta_a_budget_is_refused_or_met_without_gaussian_noise(name: s
         return
     assert cal.noise_family != GAUSSIAN or cal.noise_scale == 0
     assert math.isfinite(cal.noise_scale)
-
-
-@each
-def test_what_is_accounted_as_poisson_is_drawn_so(cls: type[Mechanism]) -> None:
-    """Independent coins for every row: the visits of a row vary, and so does the size of all batches together."""
-    problem = make_problem(n=60)
-    built, cals = calibrated(cls, problem, 1.0)
-    if "poisson" not in f"{cals[0].accountant} {cals[0].query}".lower():
-        return
-    visits = built.fit(Training(problem, cals, spawn(3, 20))).record.visits
-    assert visits is not None, "Poisson accounting needs a record of the visits"
-    visits = np.broadcast_to(visits, (1, 20, 60))[0]
-    binomial = visits.mean() * 0.25  # variance T q (1 - q), for any q <= 3/4
-    assert visits.var(axis=0).mean() > binomial
-    assert visits.sum(axis=1).var() > 60 * binomial * 0.3

@@ -119,6 +119,7 @@ def test_rows_are_drawn_as_often_as_the_event_says(name: str, params: dict[str, 
     spread = float(((times - step.count * step.rate) ** 2).sum() / (step.count * step.rate * (1 - step.rate)))
     assert chi2.ppf(1e-6, times.size) < spread < chi2.isf(1e-6, times.size)
     assert len(np.unique(times, axis=0)) == 10
+    assert times.sum(axis=1).var() > 0.1 * trials / 10 * step.rate * (1 - step.rate), "as do the sizes of batches"
 
 
 @pytest.mark.parametrize("name", [name for name, cls in ALL.items() if issubclass(cls, Permuted | BoltOnPSGD)])
