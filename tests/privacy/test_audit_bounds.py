@@ -1,6 +1,5 @@
 """Bounds from counts against known answers; audits with one run against linear programs and exact mechanisms, with mistakes."""
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -190,24 +189,6 @@ def test_all_extremes_and_an_even_middle_are_tried() -> None:
         assert gaps[1:-1].max() - gaps[1:-1].min() <= 1
 
 
-def test_ends_of_the_one_run_bound() -> None:
-    assert one_run_p_value(1, 1, 1, math.log(3)) == pytest.approx(0.75)
-    # 60 of 100 refute epsilon = 0, but not where the release may fail with delta
-    assert one_run_p_value(60, 100, 100, 0.0) < 0.05
-    assert one_run_epsilon_lower_bound(60, 100, 100) > 0
-    assert one_run_epsilon_lower_bound(60, 100, 100, 0.01) == 0.0
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-def test_p_value_grows_with_epsilon_where_it_is_small_and_falls_with_right_guesses(delta: float) -> None:
-    for correct in (60, 80, 99, 100):
-        values = np.array([one_run_p_value(correct, 100, 500, e, delta) for e in np.linspace(0, 8, 400)])
-        small = values <= 0.45
-        assert (np.diff(values)[small[1:]] >= 0).all()
-    for a, b in itertools.pairwise(one_run_p_value(v, 100, 500, 1.0, delta) for v in range(101)):
-        assert b <= a + 1e-15
-
-
 def test_the_bound_is_where_the_p_value_reaches_the_level() -> None:
     bound = one_run_epsilon_lower_bound(95, 100, 1000, 1e-6)
     assert 1.5 < bound < math.log(95 / 5)
@@ -249,13 +230,6 @@ def largest_probability(correct: int, guesses: int, canaries: int, epsilon: floa
     return float(-found.fun)
 
 
-def published(v: int, r: int, m: int, epsilon: float, delta: float) -> float:
-    """The bound of Steinke, Nasr, Jagielski 2023, section 5, as in their published code."""
-    p = 1 / (1 + math.exp(-epsilon))
-    below = np.cumsum(binom.pmf(np.arange(v - 1, -1, -1), r, p))
-    return float(binom.sf(v - 1, r, p) + 2 * m * delta * (below / np.arange(1, v + 1)).max())
-
-
 @pytest.mark.parametrize(("r", "m"), [(10, 40), (40, 40)])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_the_p_value_is_the_largest_probability_of_any_mechanism(r: int, m: int, epsilon: float) -> None:
@@ -263,8 +237,6 @@ def test_the_p_value_is_the_largest_probability_of_any_mechanism(r: int, m: int,
         for delta in (0.0, 1e-6, 1e-4):
             truth, ours = largest_probability(v, r, m, epsilon, delta), one_run_p_value(v, r, m, epsilon, delta)
             assert truth == pytest.approx(ours, rel=1e-6, abs=1e-8)
-            if v > r / (1 + math.exp(-epsilon)) and delta > 0:
-                assert ours <= published(v, r, m, epsilon, delta), "the paper's bound is looser where it is used"
         # a delta so large that everything may be revealed
         assert largest_probability(v, r, m, epsilon, 0.02) <= one_run_p_value(v, r, m, epsilon, 0.02) * (1 + 1e-6)
 
@@ -326,27 +298,11 @@ def test_what_an_exact_gaussian_mechanism_does_is_possible(mu: float) -> None:
             assert possible(v, m, m, chance, gaussian(mu))
 
 
-def test_what_correlated_mechanisms_do_is_possible() -> None:
-    """Revealing all coins at once with chance delta is (0, delta)-DP for each; randomised response is (epsilon, 0)-DP."""
-    m, delta = 20, 0.03
-    assert possible(m, m, m, delta + (1 - delta) * 2.0**-m, lambda x: max(0.0, x - delta))
-    assert not possible(m, m, m, 1.5 * delta, lambda x: max(0.0, x - delta))
-    right = 1 / (1 + math.exp(-1.0))
-    for v in range(1, m + 1):
-        assert possible(v, m, m, float(binom.sf(v - 1, m, right)), inverse_of(1.0, 0.0))
-
-
 def test_guesses_no_better_than_coins_show_nothing() -> None:
     assert one_run_mu_lower_bound(50, 100, 1000) == 0.0
     assert one_run_gaussian_epsilon(50, 100, 1000, 1e-5) == 0.0
     assert one_run_mu_lower_bound(0, 10, 10) == 0.0
     assert one_run_mu_lower_bound(100, 100, 100) > 1.5
-
-
-def test_the_bound_grows_with_right_guesses_and_falls_with_confidence() -> None:
-    found = [one_run_mu_lower_bound(v, 100, 200) for v in range(60, 101, 10)]
-    assert found == sorted(found)
-    assert one_run_mu_lower_bound(80, 100, 200, 0.99) < one_run_mu_lower_bound(80, 100, 200, 0.9)
 
 
 def test_methods_with_declared_gaussian_noise_have_it_and_others_do_not() -> None:
