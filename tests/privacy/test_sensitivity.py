@@ -13,7 +13,7 @@ from dpviz.models.problem import Problem
 from dpviz.models.solvers.minibatch import minibatch_descent
 from dpviz.privacy.accounting.account import Method, noise_for
 from dpviz.privacy.accounting.events import Mixture
-from dpviz.privacy.accounting.gaussian import gaussian_delta, gaussian_sigma
+from dpviz.privacy.accounting.gaussian import gaussian_sigma
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.sensitivity import bounds as sb
 from dpviz.privacy.sensitivity.algorithm2 import Algorithm2, contraction, epoch_steps, geometric
@@ -329,34 +329,6 @@ def test_the_shifts_are_the_best_that_the_theorem_allows(steps: np.ndarray) -> N
         system, target = np.vstack([rows.T, least]), np.r_[np.zeros(len(eta)), 1.0]
         residual = system @ nnls(system, target)[0] - target
         assert found[j] == pytest.approx(np.linalg.norm(residual[:-1] / residual[-1]), rel=1e-9)
-
-
-def test_exact_densities_of_a_training_that_bends_stay_below_the_bound() -> None:
-    """Two epochs of rows with saturating losses, projected on an interval; the replaced row pushes with all its strength."""
-    x = np.linspace(-9, 9, 721)
-    steps, sigma, half = np.array([1.0, 0.8]), 1.1, 1.5
-    rows = [lambda w: np.tanh(w - 0.5) * (1 - MU) + MU * w, None]  # slopes in [MU, L]
-
-    def density(sign: float, place: int) -> np.ndarray:
-        p = np.where(abs(x) < 1e-9, 1.0, 0.0)
-        for eta in steps:
-            for k in range(2):
-                w = np.clip(x, -half, half)
-                slope = sign + MU * w if k == place else rows[0](w)  # type: ignore[misc]
-                kernel = np.exp(-(((x[:, None] - (w - eta * slope)) / (eta * sigma)) ** 2) / 2)
-                p = kernel @ p
-                p /= p.sum()
-        return p
-
-    found, _ = iteration(steps, 2, 1, MU, L)
-    for place, bound in enumerate(found / sigma):
-        p, q = density(1.0, place), density(-1.0, place)
-        order = 3.0
-        renyi = np.log((p**order * q ** (1 - order)).sum()) / (order - 1)
-        assert renyi <= order * bound**2 / 2
-        share = [np.maximum(p - np.exp(e) * q, 0).sum() / gaussian_delta(e, bound) for e in (0.0, 0.5, 1.0, 2.0)]
-        assert max(share) <= 1
-        assert np.maximum(p - np.exp(0.5) * q, 0).sum() > gaussian_delta(0.5, 0.4 * bound), "0.4 of the bound is too little"
 
 
 def test_steps_that_are_too_long_to_contract_count_as_they_stretch() -> None:
