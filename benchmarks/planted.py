@@ -39,8 +39,12 @@ Change = tuple[int, str, Callable[[], object]]
 
 
 def changes(function: ast.FunctionDef) -> Iterator[Change]:
-    """(line, what is wrong, how it is made) of each mistake in a function; texts for people, errors and annotations stay."""
-    texts = [node for node in ast.walk(function) if isinstance(node, ast.Raise | ast.JoinedStr | ast.FormattedValue)]
+    """(line, what is wrong, how it is made) of each mistake in a function; texts, errors, annotations and `strict` stay."""
+    texts = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Raise | ast.JoinedStr | ast.FormattedValue) or getattr(node, "arg", "") == "strict"
+    ]
     annotations = [getattr(node, "annotation", None) for node in ast.walk(function)]
     roots = [*function.decorator_list, function.returns, *texts, *annotations]
     kept = {node for root in roots if root is not None for node in ast.walk(root)}
@@ -70,7 +74,7 @@ def _changes_of(node: ast.AST) -> Iterator[Change]:
         if (name := _NAMES.get(getattr(node, field))) and isinstance(node.ctx, ast.Load):
             yield line, f"{name} in its place", _set(node, field, name)
     elif isinstance(node, ast.Call):
-        for keyword in node.keywords if node.args or len(node.keywords) > 1 else []:
+        for keyword in [one for one in node.keywords if one.arg != "strict" and (node.args or len(node.keywords) > 1)]:
             rest = [other for other in node.keywords if other is not keyword]
             yield line, f"{keyword.arg} is not passed", _set(node, "keywords", rest)
         if len(node.args) > 1 and not any(isinstance(argument, ast.Starred) for argument in node.args[:2]):

@@ -20,10 +20,12 @@ LONG = 12  # numbers of an array that are kept one by one; of longer ones, two w
 
 Numbers = list[Any]
 _NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?(?![\w+/=])")
+_LISTED = re.compile(r"rgba?\(.*?\)|\[[^\[\]]*\]")  # a colour, or an array in JSON: commas stand between numbers there
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers in a text, however it is worded."""
+    """The numbers in a text, however it is worded, and in the parts of a picture."""
+    text = _LISTED.sub(lambda part: part[0].replace(",", " "), text)
     return [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
 
 

@@ -15,11 +15,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import support
 from support_kept import numbers, numbers_in, same
 
 from dpviz.cli.main import main
+from dpviz.figures.svg import picture
 
 KEPT = Path(__file__).with_name("kept_examples.json")
 EXAMPLES: dict[str, dict[str, Any]] = json.loads(KEPT.read_text("utf-8"))
@@ -35,11 +37,17 @@ def answer(command: str) -> Any:
     return list(map(numbers_in, text.splitlines()))
 
 
+NAMES = {
+    **vars(support),
+    "answer": answer,
+    "numbers_in": numbers_in,
+    "drawn": lambda figure: np.array_split(numbers_in(figure.to_json() + picture(figure, "name")), 12),
+}
+
+
 def value_of(example: str, module: str) -> Any:
     """A text as it is, and of any other value its numbers and names."""
-    value = eval(
-        example, {"answer": answer, "numbers_in": numbers_in, **vars(support), **vars(importlib.import_module(f"dpviz.{module}"))}
-    )
+    value = eval(example, NAMES | vars(importlib.import_module(f"dpviz.{module}")))
     return value if isinstance(value, str) else json.loads(json.dumps(numbers(value)))
 
 

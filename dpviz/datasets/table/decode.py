@@ -85,7 +85,7 @@ def _guessed(content: bytes, error: UnicodeDecodeError, notes: list[str]) -> tup
     if good > content.decode("utf-8", errors="replace").count("\ufffd"):
         raise refused from error
     odd = b"\n".join(row for row in content.split(b"\n") if not row.isascii())[:_SAMPLE]
-    matches = charset_normalizer.from_bytes(odd, cp_isolation=list(ENCODINGS)[2:], enable_fallback=False)
+    matches = charset_normalizer.from_bytes(odd, cp_isolation=list(ENCODINGS)[2:])
     best = matches.best()
     if best is None:
         raise refused from error
