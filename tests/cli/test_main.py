@@ -19,7 +19,6 @@ import dpviz
 from dpviz.cli import answers
 from dpviz.cli.examples import EXAMPLES
 from dpviz.cli.main import COMMANDS, app_script, main, parser
-from dpviz.cli.metrics import chosen_metrics
 
 
 def test_lists(shell: Shell) -> None:
@@ -57,18 +56,6 @@ LONG = "a" * 300  # a name that no file system takes
 )
 def test_bad_input_is_one_line_and_code_2(command: str, said: str, shell: Shell) -> None:
     assert_words(shell.refused(command.split()), said, absent=["parts are finished"])
-
-
-def test_a_run_prints_the_metrics_that_are_asked_for(shell: Shell) -> None:
-    wanted = ["--metric", "roc-auc", "--metric", "f1", "--metric", "recall@precision=0.6"]
-    said = shell(["run", "--dataset", "teaching", "--mechanism", "majority", "--seeds", "2", *wanted])
-    lines = {line.split(":")[0]: line for line in said.splitlines()}
-    assert "no value" in lines["roc auc"]
-    assert "majority no value" in lines["roc auc"]
-    assert "higher is better" in lines["f1"]
-    assert "no value" in lines["recall at precision=0.6"]
-    assert "log loss" not in lines
-    assert len(chosen_metrics(["all", "recall@precision=0.6"])) == len(chosen_metrics(["all"])) + 1
 
 
 def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
 from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call, words
-from dpviz.reporting.calls import sweep_call, sweep_shell_call
+from dpviz.reporting.calls import sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
 SPEC = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3)
@@ -194,12 +194,6 @@ def test_the_notebook_runs() -> None:
 def test_a_method_without_a_model_has_a_report_too() -> None:
     assert report_of(dpviz.RunSpec("teaching", mechanism="majority", seeds=2)).badges[0].startswith("✗")
     assert_refused(report_of, dpviz.RunSpec("nowhere"))
-
-
-def test_a_sweep_from_python_names_what_differs_from_the_default() -> None:
-    knobs = dpviz.list_mechanisms()["dp-gd"].defaults()
-    sweep = dpviz.SweepSpec("teaching", mechanisms={"dp-gd": knobs | {"steps": 7}, "cms-output": {}}, epsilons=(1.0,))
-    assert "mechanisms={'dp-gd': {'steps': 7}, 'cms-output': {}}" in sweep_call(sweep)
 
 
 CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
