@@ -8,12 +8,16 @@ import itertools
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from support_kept import LONG, Numbers, numbers, numbers_in, same
 from support_pages import opened, settled
+
+from dpviz.dashboard.components import recorder
+from dpviz.reporting import Chart
 
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _LAYOUT = ("main", "column", "flex_container")
@@ -91,10 +95,24 @@ def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
     return found
 
 
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Numbers]:
+    """The words and the tables of the pictures that a page draws, by the pictures' names."""
+    found, keep = dict[str, Numbers](), recorder.keep
+
+    def keep_table(key: str, part: Any, **how: Any) -> None:
+        if isinstance(part, Chart):
+            found[key] = [*numbers_in(part.words), *numbers(pd.DataFrame(part.data).drop(columns="when", errors="ignore"))]
+        keep(key, part, **how)
+
+    monkeypatch.setattr(recorder, "keep", keep_table)
+    return found
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_numbers_are_those_that_were_kept(name: str, data_folder: Path) -> None:
+def test_numbers_are_those_that_were_kept(name: str, data_folder: Path, tables: dict[str, Numbers]) -> None:
     page, query = CASES[name]
-    file, found = Path(__file__).parent / "kept" / f"{name}.json", shown(page, **query)
+    file, found = Path(__file__).parent / "kept" / f"{name}.json", [*shown(page, **query), *sorted(map(list, tables.items()))]
     if os.environ.get("DPVIZ_KEEP"):
         file.write_text("[" + ",\n".join(map(json.dumps, found)) + "]\n", "utf-8")
     kept, found = json.loads(file.read_text("utf-8")), json.loads(json.dumps(found))
