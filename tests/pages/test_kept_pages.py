@@ -90,8 +90,9 @@ def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
         value = getattr(element, "value", "")
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
         values = numbers_in(text)
-        if element.type not in _LAYOUT and not text.startswith("<script"):
-            found.append([element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, PARTS)))])
+        key = getattr(element.proto, "id", "").split("-", 2)[-1]  # the styles of a page name it
+        if (key or element.type not in _LAYOUT) and not text.startswith("<script"):
+            found.append([key or element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, PARTS)))])
     return found
 
 
