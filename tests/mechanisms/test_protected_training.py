@@ -95,16 +95,16 @@ def drawn(name: str, params: dict[str, Any]) -> tuple[Any, Step] | None:
     return (built, chance[0]) if chance else None
 
 
-DRAWN = [(name, params) for name in ALL for params in options(name) if drawn(name, params)]
+SAMPLED = ["bassily-sgd", "dp-lssgd", "dp-sgd", "dp-svrg"]
 
 
 def test_the_sampled_mechanisms_are_among_these() -> None:
-    assert {name for name, _ in DRAWN} == {"dp-sgd", "dp-lssgd", "bassily-sgd", "dp-svrg"}
+    assert [name for name in sorted(ALL) if any(drawn(name, params) for params in options(name))] == SAMPLED
 
 
-@pytest.mark.parametrize(("name", "params"), [case for case in DRAWN if not case[1]])
-def test_rows_are_drawn_as_often_as_the_event_says(name: str, params: dict[str, Any]) -> None:
-    found = drawn(name, params)
+@pytest.mark.parametrize("name", SAMPLED)
+def test_rows_are_drawn_as_often_as_the_event_says(name: str) -> None:
+    found = drawn(name, {})
     assert found is not None
     built, step = found
     problem = make_problem(n=40)
