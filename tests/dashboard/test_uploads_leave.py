@@ -1,8 +1,6 @@
 """An upload that goes, and a session that was left, take along all that was made of them."""
 
-import ast
 import gc
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from support import LIMIT, of_each, parse, walk
+from support import LIMIT
 
 from dpviz.common import memory
 from dpviz.dashboard.components import charts
@@ -100,25 +98,6 @@ def test_nothing_that_is_alive_holds_rows_of_an_upload_that_went() -> None:
     assert jobs.pool().find(f"of {name}") is None
     assert memory.owned_entries(name) == {}
     assert [type(thing) for thing in holding_rows() if id(thing) not in others] == []
-
-
-SOURCES = [*(ROOT / "dpviz").rglob("*.py"), *(ROOT / "pages").glob("*.py"), ROOT / "app.py"]
-
-
-@of_each(SOURCES)
-def test_nothing_else_remembers_rows_by_key(path: Path) -> None:
-    """Caches that know no owner are for public numbers: their functions take neither rows nor what leads to rows."""
-    tree = parse(path.read_text())
-    modules = {node.module for node in walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert "cachetools" not in modules or path.name == "memory.py"
-    attributes = {node.attr for node in walk(tree) if isinstance(node, ast.Attribute)}
-    assert not attributes & {"cache_data", "cache_resource"} or path.name == "session.py"  # which hears there who has left
-    rows = re.compile(r"\b(Any|Bench|Dataset|Influence|Problem|Result|Rows|RunSpec|Upload)\b")
-    for node in tree.body:  # those inside functions end with the call
-        if isinstance(node, ast.FunctionDef) and "cache" in " ".join(map(ast.unparse, node.decorator_list)):
-            # a formula and a type of numbers lead to no rows
-            given = re.sub(r"Callable\[\.\.\., Any\]|precision: Any", "", ast.unparse(node.args))
-            assert not rows.search(given), node.name
 
 
 class Clock:

@@ -141,8 +141,6 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("dbdp-noise-weight", Outcome.FAILS, {"gradient_noise": as_printed}, Outcome.HOLDS),
         ("dbdp-published-rows", Outcome.FAILS, {"dbdp_pi": instead("dbdp")}, Outcome.HOLDS),
         ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": hardly("dbdp")}, Outcome.FAILS),
-        ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": instead("ldp-gaussian")}, Outcome.HOLDS),
-        ("ip-rows-protected", Outcome.CANNOT_TELL, {"input_perturbation": hardly("input-perturbation")}, Outcome.FAILS),
         ("ip-noise-like-gradient", Outcome.FAILS, {"input_perturbation": pl}, Outcome.HOLDS),
         ("ip-noise-below-bassily", Outcome.ONLY_IF, {"input_perturbation": instead("dbdp")}, Outcome.FAILS),  # its σ² is a 1/n
         ("ip-noise-below-fukuchi", Outcome.HOLDS, {"input_perturbation": instead("dbdp")}, Outcome.FAILS),
@@ -155,9 +153,15 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("dbdp-noise-below-song", Outcome.ONLY_IF, {"dbdp_pi": instead("dbdp")}, Outcome.FAILS),
         ("numerical-tighter", Outcome.HOLDS, {"sensitivity": lambda *a: 10 * proposition2(*a)}, Outcome.FAILS),
         ("lbfgs-iterations", Outcome.HOLDS, {"minimize": slow}, Outcome.FAILS),
-        pytest.param("nsgd-private", Outcome.HOLDS, {"nsgd": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
-        pytest.param("rsgd-private", Outcome.HOLDS, {"rsgd": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
-        pytest.param("rsgd-ar-private", Outcome.HOLDS, {"rsgd_ar": instead("dbdp-pi")}, Outcome.FAILS, marks=pytest.mark.long),
+        *mostly_long(
+            [
+                ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": instead("ldp-gaussian")}, Outcome.HOLDS),
+                ("ip-rows-protected", Outcome.CANNOT_TELL, {"input_perturbation": hardly("input-perturbation")}, Outcome.FAILS),
+                ("nsgd-private", Outcome.HOLDS, {"nsgd": instead("dbdp-pi")}, Outcome.FAILS),
+                ("rsgd-private", Outcome.HOLDS, {"rsgd": instead("dbdp-pi")}, Outcome.FAILS),
+                ("rsgd-ar-private", Outcome.HOLDS, {"rsgd_ar": instead("dbdp-pi")}, Outcome.FAILS),
+            ]
+        ),
     ],
 )
 def test_a_verdict_follows_what_is_true(claim: str, outcome: Outcome, swap: dict[str, Any], then: Outcome) -> None:
