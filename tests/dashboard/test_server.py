@@ -303,7 +303,7 @@ def test_what_all_sessions_keep_is_bounded_in_a_demonstration(monkeypatch: pytes
     kept: memory.Cache[int] = memory.Cache("of this test", 10**12, lambda number: number)
     for demonstration, left in (("0", True), ("1", False)):
         monkeypatch.setenv(DEMO, demonstration)
-        kept.put("a", DEMO_LIMITS.megabytes * 1_000_000 + 1)
+        kept.put("a", DEMO_LIMITS.megabytes * 1_000_000 + 1, owner="")
         addressed("Data").run()
         assert ("a" in kept) is left
 
