@@ -71,7 +71,7 @@ def test_a_private_network_below_the_best_long_training_is_shown_as_it_is() -> N
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd", epsilon=7.0, seeds=2)
     made = cached_runs.outcome(spec)
     negative = dataclasses.replace(made, optimality_gap=np.array([-0.02, 0.01]))
-    cached_runs._store.put(dpviz.resolve(spec).key(), negative)
+    cached_runs._store.put(dpviz.resolve(spec).key(), negative, owner="")
     try:
         page = first(mechanism="dp-sgd", epsilon="7.0")
     finally:
