@@ -60,6 +60,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         {"mechanism": "output-gaussian", "attacked": "ordinary", "shadows": "64", "epsilon": "9", "start": "exposure"},
     ),
     "guarantees-beside": ("Guarantees", {"mechanism": "dp-gd", "pinned": A}),
+    "guarantees-unproved": ("Guarantees", {"mechanism": "dbdp", "attacker": "accuracy=0.55"}),
     "guarantees-attacker": ("Guarantees", {"seed": "7", "attacker": "tpr=0.05@fpr=0.01"}),
     "sensitivity-passes": ("Sensitivity", {"mechanism": "rsgd", "rsgd.epochs": "20", "part": "training"}),
     "excess-risk-features": ("Sensitivity", {"mechanism": "dp-gd", "risk": "d", "lam": "0.05", "start": "excess-d"}),
@@ -98,15 +99,17 @@ def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Numbers]:
-    """The words and the tables of the pictures that a page draws, by the pictures' names."""
+    """Parts of a page by their names: whether they show real rows and name their run, and the words and tables of pictures."""
     found, keep = dict[str, Numbers](), recorder.keep
 
-    def keep_table(key: str, part: Any, **how: Any) -> None:
+    def keep_part(key: str, part: Any, *, rows: bool = False, of: Any = None) -> None:
+        found[key] = [rows, of is not None]
         if isinstance(part, Chart):
-            found[key] = [*numbers_in(part.words), *numbers(pd.DataFrame(part.data).drop(columns="when", errors="ignore"))]
-        keep(key, part, **how)
+            table = pd.DataFrame(part.data).drop(columns="when", errors="ignore")
+            found[key] += [*numbers_in(part.words), *numbers(table if len(table) <= LONG else table.select_dtypes("number"))]
+        keep(key, part, rows=rows, of=of)
 
-    monkeypatch.setattr(recorder, "keep", keep_table)
+    monkeypatch.setattr(recorder, "keep", keep_part)
     return found
 
 
