@@ -108,6 +108,14 @@ def test_what_was_learned_from_an_upload_goes_with_it_though_a_session_holds_it(
     assert [(job.results, job.state) for job in (done, held, at_work)] == [([], State.FAILED)] * 3
 
 
+def test_a_sweep_whose_rows_go_lets_go_of_its_tables(pool: jobs.Pool) -> None:
+    job = start(pool, spec=SweepSpec("teaching", mechanisms=["cms-output"], epsilons=[1.0], seeds=1))
+    until(lambda: job.over)
+    assert job.tables()
+    job.discard()
+    assert (list(job.tables()), job.results, job.state) == ([], [], State.FAILED)
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_data_that_goes_while_a_job_gives_a_result_takes_it_along(after: bool, pool: jobs.Pool) -> None:
     def stream(monitor: Monitor) -> Iterator[int]:
