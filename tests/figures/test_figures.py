@@ -11,13 +11,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support import assert_words
 
 from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures import heat, style
 from dpviz.figures import style as st
-from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
-from dpviz.figures.rows_with_noise import MOST, noise_timeline, pictures, row_before_after, rule_histogram
+from dpviz.figures.influence import WEBGL_FROM, training_map
+from dpviz.figures.rows_with_noise import pictures, rule_histogram
 from dpviz.figures.style import THEMES, Theme, light_theme
 from dpviz.figures.svg import picture
 from dpviz.mechanisms.base import FAMILIES
@@ -246,36 +245,6 @@ def test_map_shows_every_row_once_under_its_id(n: int, theme: Theme) -> None:
     assert fig.layout.dragmode == "pan"
 
 
-def test_map_of_a_method_that_noises_no_rows_and_a_chosen_person(theme: Theme) -> None:
-    xy, influence, ids = points(30)
-    chosen, yes = ids == ids[4], influence > 0.3
-    fig = training_map(xy, influence, ids, theme, names=("<b>a", "b"), chosen=chosen, classes=(yes, ("<no>", "yes")))
-    assert [t.name for t in fig.data if t.name] == [f"{(~yes).sum()} &lt;no&gt;", f"{yes.sum()} yes"]
-    shapes = {int(row): t.marker.symbol for t in fig.data[:-1] if t.customdata is not None for row in t.customdata}
-    assert shapes == {row: "square" if one else "circle" for row, one in zip(ids, yes, strict=True)}
-    assert [note.text for note in fig.layout.annotations if "row" in note.text] == [f"<b>row {ids[4]}</b>"]
-    assert list(fig.data[-1].customdata) == [ids[4]]
-    assert fig.layout.xaxis.title.text == "&lt;b&gt;a"
-
-
-def test_named_rows_lie_above_and_unused_ones_have_a_shape_of_their_own(theme: Theme) -> None:
-    xy, influence, ids = points(40)
-    noisy, used = influence > 0.7, influence > 0.4
-    named = influence >= np.sort(influence)[-5]
-    fig = training_map(
-        xy, influence, ids, theme, names=("a", "b"), with_noise=noisy, used=used, named=named, chosen=ids == ids[0]
-    )
-    dots = [t for t in fig.data if t.text is not None]
-    shapes = {int(row): t.marker.symbol for t in dots for row in t.customdata}
-    for row, symbol in shapes.items():
-        k = (row - 7) // 3
-        assert symbol == ("diamond" if noisy[k] else "circle" if used[k] else "circle-open")
-    order = [int(row) for t in dots for row in t.customdata]
-    top = {*ids[named], ids[0]}
-    assert set(order[-len(top) :]) == top
-    assert {note.text.strip("</b>row ") for note in fig.layout.annotations[: len(top)]} == {str(i) for i in top}
-
-
 @pytest.mark.parametrize("influence", [np.zeros(5), np.full(5, 2.0), np.array([0.0, 1e-300, 1.0, 2.0, 3.0])])
 def test_map_of_equal_or_vanishing_influences(influence: np.ndarray, theme: Theme) -> None:
     fig = training_map(np.zeros((5, 2)), influence, np.arange(5), theme, names=("a", "b"))
@@ -331,41 +300,6 @@ def test_histogram_counts_every_row_and_shows_the_threshold(statistic: np.ndarra
         x = np.asarray(passed.x)
         assert np.all((x - width / 2)[np.asarray(passed.y) > 0] < lines[0])
         assert np.all((x + width / 2)[np.asarray(with_noise.y) > 0] > lines[0])
-
-
-def test_truth_scatter_names_error_and_bound(theme: Theme) -> None:
-    truth = np.geomspace(0.01, 0.05, 20)
-    approximate = truth * 0.98
-    fig = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.3)
-    assert_words(fig.layout.annotations[0].text, "largest error 0.001", "bound 0.3:<br>300 times that error")
-    assert fig.data[0].name == "equal"
-    close = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.002)
-    assert "bound" in [t.name for t in close.data]
-    still = against_truth(np.r_[0.0, 0.1], np.r_[0.0, 0.1], np.zeros(2), np.arange(2), theme)
-    assert_words(still.layout.annotations[0].text, "1 rows move nothing", absent=("bound",))
-    assert against_truth(np.zeros(2), np.zeros(2), np.zeros(2), np.arange(2), theme).data
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (10, 40)])
-def test_timeline(shape: tuple[int, int], theme: Theme) -> None:
-    counts = np.random.default_rng(0).poisson(5.0, shape).astype(float)
-    fig = noise_timeline(counts, theme)
-    line = fig.data[-1]
-    np.testing.assert_allclose(line.y, counts.mean(axis=0))
-    assert list(line.x) == list(range(1, shape[1] + 1))
-    assert noise_timeline(np.zeros(shape), theme).layout.yaxis.range[1] > 0
-
-
-def test_before_and_after_shows_what_moved_most(theme: Theme) -> None:
-    before = np.zeros(40)
-    after = np.arange(40) / 100
-    names = [f"feature <{k}>" for k in range(40)]
-    fig = row_before_after(before, after, names, theme, texts=([f"{v:g}" for v in before], [f"{v:g}" for v in after]))
-    assert list(fig.data[-1].x[-3:]) == [0.37, 0.38, 0.39]
-    assert len(fig.data[-1].x) == MOST
-    assert fig.data[-1].customdata[-1] == "feature &lt;39&gt;: 0.39"
-    own = row_before_after(before, after, names, theme, texts=(["0 years"] * 40, ["3 years"] * 40))
-    assert "3 years" in own.data[-1].customdata[0]
 
 
 def test_pictures_share_one_scale(theme: Theme) -> None:

@@ -11,14 +11,13 @@ import streamlit as st
 import support_pages
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
-from support import ONE_OF_EACH_FAMILY, assert_words, mostly_long
+from support import assert_words, mostly_long
 from support_pages import address, plain, text
 
 import dpviz
 from dpviz.dashboard.frame import metric, server, sidebar
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.links import add_version
-from dpviz.models import get_model
 from dpviz.models.solvers.many import NotConverged
 
 opened = partial(support_pages.opened, "One_model")
@@ -26,31 +25,6 @@ opened = partial(support_pages.opened, "One_model")
 
 def sentence(page: AppTest) -> str:
     return plain(next(m.value for m in page.markdown if " without privacy, " in m.value))
-
-
-#: every method once: one of each family with logistic regression, the others with the support vector machine
-CASES = [(name, "logistic" if name in ONE_OF_EACH_FAMILY else "svm") for name in dpviz.list_mechanisms()]
-
-
-@pytest.mark.parametrize(("mechanism", "model_id"), mostly_long(CASES, *((name, "logistic") for name in ONE_OF_EACH_FAMILY)))
-def test_every_mechanism_has_a_page(mechanism: str, model_id: str) -> None:
-    setting = get_model(model_id).setting(320, 3, 1e-3)
-    refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
-    page = opened(mechanism=mechanism, model=model_id)
-    assert not page.error
-    assert sentence(page)
-    assert bool(page.warning) == refused
-    if not refused:
-        spec = dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2)
-        made = dpviz.run(spec)
-        mean = made.accuracy.mean() if made.expected_accuracy is None else made.expected_accuracy
-        assert f"{100 * mean:.1f}" in sentence(page)
-        assert page.selectbox(key="mechanism").value == mechanism
-        for name in dpviz.list_mechanisms()[mechanism].knobs():
-            shown = page.session_state[f"{mechanism}.{name}"]  # None where the mechanism's own rule holds
-            assert (shown or 0) == (dpviz.list_mechanisms()[mechanism].defaults()[name] or 0)
-        proved = dpviz.run(spec).calibration.proved_budget
-        assert ("at most" in sentence(page)) == (proved is not None)
 
 
 @pytest.mark.parametrize("dataset", mostly_long(dpviz.list_datasets(), "teaching", "iris"))

@@ -163,36 +163,6 @@ def test_calibrations_meet_the_central_budget(n: int, eps: float) -> None:
         assert math.isnan(reached.local_epsilon + reached.local_delta)
 
 
-def test_extra_delta_covers_the_swap_that_its_proof_makes() -> None:
-    """The swapped laws p0', p1', q' of the proof, on random mirrored pairs: pure, above h, and as near as is charged."""
-    rng = np.random.default_rng(3)
-    e0, n, eps = 0.7, 1000, 0.1
-    e, shares = math.exp(e0), []
-    for _ in range(500):
-        mix = rng.choice([0.3, 0.6, 0.9])
-        rough, other = rng.dirichlet(np.full(8, 0.4), 2)
-        p0, q = mix * rough + (1 - mix) / 8, mix * other + (1 - mix) / 8
-        p1 = p0[::-1]  # mirrored, so that both excesses are the same and the swapped laws stay of mass 1
-        laws = (p0, p1, q)
-        delta0 = max(np.maximum(a - e * b, 0).sum() for a in laws for b in laws)
-        over, under = p0 > e * p1, p1 > e * p0
-        most, least = (p0 + p1) * e / (1 + e), (p0 + p1) / (1 + e)  # Dwork, Roth 2014, Lemma 3.17
-        p0_, p1_ = np.where(over, most, np.where(under, least, p0)), np.where(over, least, np.where(under, most, p1))
-        assert p0_.sum() == pytest.approx(1)
-        assert np.all(p0_ <= e * p1_ * (1 + 1e-12))
-        moved = np.maximum(p0_ - p0, 0).sum()
-        h = (p0_ + p1_) / (2 * e)
-        lift, room = np.maximum(h - q, 0), np.maximum(q - h, 0)
-        q_ = np.maximum(q, h) - room * lift.sum() / max(room.sum(), 1e-300)
-        assert q_.sum() == pytest.approx(1)
-        assert np.all(q_ >= h * (1 - 1e-12))
-        needed = (1 + math.exp(eps)) * (moved + (n - 1) * lift.sum())
-        allowed = shuffle.extra_delta(e0, delta0, n, eps)
-        assert needed <= allowed * (1 + 1e-9)
-        shares.append(needed / allowed if allowed > 0 else 0.0)
-    assert max(shares) > 0.3  # the check can fail: a bound three times smaller is broken
-
-
 def test_extra_delta_by_hand() -> None:
     a = 1e-9 / (1 + math.e)
     expected = (1 + math.exp(0.2)) * (a + 99 * math.exp(-1) * (1e-9 + a))
