@@ -11,11 +11,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from support import assert_words
 
 from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures import heat, style
 from dpviz.figures import style as st
-from dpviz.figures.influence import WEBGL_FROM, training_map
+from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
 from dpviz.figures.rows_with_noise import pictures, rule_histogram
 from dpviz.figures.style import THEMES, Theme, light_theme
 from dpviz.figures.svg import picture
@@ -300,6 +301,19 @@ def test_histogram_counts_every_row_and_shows_the_threshold(statistic: np.ndarra
         x = np.asarray(passed.x)
         assert np.all((x - width / 2)[np.asarray(passed.y) > 0] < lines[0])
         assert np.all((x + width / 2)[np.asarray(with_noise.y) > 0] > lines[0])
+
+
+def test_truth_scatter_names_error_and_bound(theme: Theme) -> None:
+    truth = np.geomspace(0.01, 0.05, 20)
+    approximate = truth * 0.98
+    fig = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.3)
+    assert_words(fig.layout.annotations[0].text, "largest error 0.001", "bound 0.3:<br>300 times that error")
+    assert fig.data[0].name == "equal"
+    close = against_truth(approximate, truth, 0.02 * truth, np.arange(20), theme, bound=0.002)
+    assert "bound" in [t.name for t in close.data]
+    still = against_truth(np.r_[0.0, 0.1], np.r_[0.0, 0.1], np.zeros(2), np.arange(2), theme)
+    assert_words(still.layout.annotations[0].text, "1 rows move nothing", absent=("bound",))
+    assert against_truth(np.zeros(2), np.zeros(2), np.zeros(2), np.arange(2), theme).data
 
 
 def test_pictures_share_one_scale(theme: Theme) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import ONE_OF_EACH_FAMILY, assert_refused, assert_words, mostly_long
+from support import assert_refused, assert_words
 from support_pages import address, plain, settled, text
 
 import dpviz
@@ -16,8 +16,7 @@ from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import add_version
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
-from dpviz.mechanisms.capabilities import HasRule, IndividualBudget, NoisesRows
-from dpviz.models import get_model
+from dpviz.mechanisms.capabilities import IndividualBudget
 
 opened = partial(support_pages.opened, "Person")
 
@@ -32,38 +31,6 @@ def person(page: AppTest) -> dict[str, list[str]]:
         str(k).replace("\\", ""): [str(v).replace("\\", "") for v in row]
         for k, row in zip(table.index, table.values, strict=True)
     }
-
-
-#: what the page shows of a method in another way: noise on some rows only, and a guarantee of each row
-SHOWN = [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, HasRule | NoisesRows | IndividualBudget)]
-CASES = [*((name, "logistic") for name in {*ONE_OF_EACH_FAMILY, *SHOWN}), ("pidp-sgd", "svm")]
-
-
-@pytest.mark.parametrize(("mechanism", "model_id"), mostly_long(sorted(CASES), *((m, "logistic") for m in ONE_OF_EACH_FAMILY)))
-def test_a_mechanism_of_every_kind_has_a_page(mechanism: str, model_id: str) -> None:
-    setting = get_model(model_id).setting(320, 3, 1e-3)
-    refused = dpviz.list_mechanisms()[mechanism].refusal(setting) is not None
-    page = opened(mechanism=mechanism, model=model_id)
-    assert not page.error
-    assert bool(page.warning) == refused
-    if refused:
-        return
-    result = dpviz.run(dpviz.RunSpec(dataset="teaching", mechanism=mechanism, model=model_id, seeds=2))
-    influence = dpviz.influence_of(result.setup.problem)
-    assert f"Row {result.setup.split.train[influence.order[0]]} " in sentence(page)
-    leaders = influence.leaders
-    if leaders is not None:
-        assert f"parameters change by {leaders.norm.max():.3g}." in sentence(page), "by retraining"
-    if result.record.times_noised is not None:
-        count = int((np.broadcast_to(result.record.times_noised, (1, 2, 320)) > 0).any(axis=1).sum())
-        assert f"{count} of 320" in sentence(page) or (count == 320 and "all 320" in sentence(page))
-    built = dpviz.list_mechanisms()[mechanism]()
-    for view in built.rule_views(result.setup.problem, result.calibration) if isinstance(built, HasRule) else ():
-        assert f"The rule trains {int(view.passes.sum())} of 320 rows without noise" in text(page)
-    facts = person(page)
-    known = result.individual is not None
-    assert facts["Individual ε: mean, largest draw" if known else "Individual ε"]
-    assert "not private: reveals data" in " ".join(m.value for m in page.markdown)
 
 
 def test_a_session_on_another_page_holds_none_of_its_results(fresh_pool: None) -> None:

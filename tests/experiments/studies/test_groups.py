@@ -1,5 +1,7 @@
 """Groups, scores and what groups pay, refereed by fairlearn and scikit-learn; releases at several budgets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +13,10 @@ from support import assert_refused
 import dpviz
 from dpviz.dashboard.groups.cost_by_group import sentence
 from dpviz.datasets import Dataset
+from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import cost_by_group as costs
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
-from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, Grouping, group, measure_groups, report
+from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, group, measure_groups, report
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.studies.scores import BINS, GRID, Scores, scores
 
@@ -45,6 +48,43 @@ def test_measures_of_groups_are_those_of_fairlearn() -> None:
                     inside = ((index == k) & np.isin(y, rows[measure])).any()
                     mine = ours[measure][r, k]
                     assert mine == pytest.approx(value, rel=1e-12) if inside else np.isnan(mine)
+
+
+def test_the_report_is_what_a_direct_call_gives_and_gaps_are_fairlearns_difference() -> None:
+    epsilons = (0.3, 3.0)
+    found = report(releases(SPEC, epsilons), Grouping("education"))
+    setup = setup_for(SPEC)
+    test = setup.split.test
+    labels = setup.dataset.frame["education"].astype(str).to_numpy()[test]
+    large = [name for name in found.groups.names if (labels == name).sum() >= SMALL]
+    assert found.compared == large
+    assert found.sizes["test"].sum() == len(test)
+    assert found.sizes["small"].any(), "the case has a small group, which the gap leaves out"
+    kept = np.isin(labels, large)
+    for epsilon in epsilons:
+        result = dpviz.run(replace(SPEC, epsilon=epsilon))
+        scores = result.theta @ setup.dataset.X[test].T
+        gaps = []
+        for seed, row in enumerate(scores):
+            called = np.where(row >= 0, 1, -1)
+            frame = MetricFrame(metrics=accuracy_score, y_true=setup.test.y, y_pred=called, sensitive_features=labels)
+            part = found.draws[(found.draws["epsilon"] == epsilon) & (found.draws["seed"] == seed)].set_index("group")
+            assert part["accuracy"].to_dict() == pytest.approx(frame.by_group.to_dict())
+            means = pd.Series(row).groupby(labels).mean()
+            assert part["mean_score"].to_dict() == pytest.approx(means.to_dict())
+            compared = MetricFrame(
+                metrics=accuracy_score, y_true=setup.test.y[kept], y_pred=called[kept], sensitive_features=labels[kept]
+            )
+            gaps.append(compared.difference(method="between_groups"))
+        row = found.gaps().set_index("epsilon").loc[epsilon]
+        assert row["mean"] == pytest.approx(np.mean(gaps))
+        curve = found.curves().query("epsilon == @epsilon").set_index("group")
+        assert (curve["low"] <= curve["mean"] + 1e-12).all()
+        assert (curve["mean"] <= curve["high"] + 1e-12).all()
+    base = found.baseline("majority")
+    label = 1.0 if setup.problem.rows.y.sum() >= 0 else -1.0
+    assert base[large[0]] == pytest.approx((setup.test.y[labels == large[0]] == label).mean())
+    assert found.baseline("majority", "mean_score").isna().all()
 
 
 def table(**values: object) -> Dataset:
