@@ -34,8 +34,8 @@ def person(page: AppTest) -> dict[str, list[str]]:
 
 
 def test_the_page_counts_the_rows_that_a_rule_trains_without_noise() -> None:
-    page, result = opened(mechanism="dbdp"), dpviz.run(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2))
-    for view in dpviz.list_mechanisms()["dbdp"]().rule_views(result.setup.problem, result.calibration):  # type: ignore[attr-defined]
+    page, result = opened(mechanism="dbdp-pi"), dpviz.run(dpviz.RunSpec("teaching", mechanism="dbdp-pi", seeds=2))
+    for view in dpviz.list_mechanisms()["dbdp-pi"]().rule_views(result.setup.problem, result.calibration):  # type: ignore[attr-defined]
         assert f"The rule trains {int(view.passes.sum())} of 320 rows without noise" in text(page)
 
 
