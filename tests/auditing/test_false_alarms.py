@@ -46,6 +46,7 @@ def test_half_of_the_noise_is_caught_on_a_network(pair: str) -> None:
     assert audit(WeakDescent(steps=1, share=1.0), *game, confidence=0.99).verdict == NO_VIOLATION
 
 
+@pytest.mark.long
 def test_worst_cases_for_networks_and_what_cannot_be_asked() -> None:
     budget = Budget(1.0, 1e-5)
     for name, cls in dpviz.list_mechanisms().items():

@@ -84,6 +84,7 @@ def test_the_game_of_a_run_has_the_runs_own_mechanism_budget_and_seed() -> None:
     assert len(canaries.positions) == 60
 
 
+@pytest.mark.long
 def test_a_survey_audits_every_mechanism_on_its_worst_pair() -> None:
     model, budget, seen = get_model("svm"), Budget(1.0, 1e-5), list[float]()
     few = {name: dpviz.list_mechanisms()[name] for name in ("output-gaussian", "input-perturbation", "non-private")}

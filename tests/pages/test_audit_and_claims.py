@@ -200,6 +200,7 @@ def pressed(page: AppTest, label: str) -> AppTest:
     return settled(page)
 
 
+@pytest.mark.long
 def test_the_page_says_what_the_engine_finds_and_explains_it_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 16)  # each takes a regression
     page = opened("Audit", **ASKED)

@@ -213,7 +213,7 @@ def test_badges_say_so_where_it_holds() -> None:
 PAGES = ("Sensitivity", "One_model", "Accounting", "Groups", "Trade-off")
 
 
-@pytest.mark.parametrize("page", mostly_long(PAGES, "Sensitivity"))
+@pytest.mark.parametrize("page", mostly_long(PAGES))
 def test_pages_with_a_badge_say_so(page: str) -> None:
     for epsilon in ("1", "10"):
         shown = opened(page, mechanism="pidp-sgd", epsilon=epsilon, methods="pidp-sgd,dp-gd")

@@ -120,7 +120,10 @@ def half_of_the_split(losses: Losses, h: float) -> tuple[np.ndarray, Losses]:
     return GRID(Losses(losses.values - h / 2, losses.masses, losses.infinite), h)
 
 
-@pytest.mark.parametrize("wrong", [missing_mass, no_infinite_loss, losses_rounded_down, half_of_the_split])
+WRONG = [missing_mass, no_infinite_loss, losses_rounded_down, half_of_the_split]
+
+
+@pytest.mark.parametrize("wrong", mostly_long(WRONG, half_of_the_split))
 def test_planted_mistakes_are_seen(wrong: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
     if wrong in (missing_mass, no_infinite_loss):
         monkeypatch.setattr(Losses, "of_budget", wrong)

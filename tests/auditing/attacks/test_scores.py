@@ -161,6 +161,7 @@ def test_detections_are_on_the_roc_curve_at_the_rate_of_false_alarms() -> None:
     assert judged.curve["detections"].is_monotonic_increasing
 
 
+@pytest.mark.long
 def test_limits_have_their_confidence_and_noise_is_no_advantage() -> None:
     """300 judgements of scores without signal in which rows of a model share its noise: what is declared happens.
 

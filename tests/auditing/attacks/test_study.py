@@ -229,6 +229,7 @@ def test_facts_belong_to_their_rows() -> None:
     assert "label" in describe_row(found, int(exposed.index[0]))
 
 
+@pytest.mark.long
 def test_rank_correlations_have_their_confidence() -> None:
     """Of 200 pairs of independent columns the limits miss 0 in about 5 %."""
     rng, missed = np.random.default_rng(0), 0
