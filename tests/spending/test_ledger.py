@@ -310,6 +310,12 @@ def test_long_totals_can_be_cancelled(ledger: Ledger) -> None:
         contents.total(monitor=cancel)
 
 
+def test_a_release_that_was_made_elsewhere_is_entered(ledger: Ledger, shell: Shell) -> None:
+    shell(["ledger", str(ledger.path), "--enter", "0.01,1e-9", "--note", "elsewhere"])
+    entry = ledger.entries()[-1]
+    assert (entry.release, entry.what, entry.call, entry.status) == (Budget(0.01, 1e-9), "other", "elsewhere", Status.PROVED)
+
+
 def test_escapes_in_notes_are_shown_harmlessly(ledger: Ledger, shell: Shell) -> None:
     ledger.spend(Entry(PureEpsilon(0.1), status=Status.CLAIM, conditions=("a\x1b]0;b",), call="\x1b[2J\u202emoc"))
     assert_words(shell(["ledger", str(ledger.path)]), "\\x1b[2J", absent=("\x1b", "\u202e"))
