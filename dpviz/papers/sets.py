@@ -82,15 +82,6 @@ def uploaded_names(wanted: str, files: Mapping[str, str]) -> list[str]:
     return [name for name, file in named.items() if re.sub(r"[ _]+", "-", file) in stems]
 
 
-def is_present(name: str) -> bool:
-    """True where a set is in the catalogue of this machine and can be read."""
-    try:
-        rows_of(canonical_name(name))
-    except InvalidInput:
-        return False
-    return True
-
-
 def build(mechanism: str, knobs: Mapping[str, Any]) -> Mechanism:
     """A mechanism with these knobs in the papers' panels and claims."""
     return get_mechanism(mechanism).from_params(pinned_values(mechanism) | dict(knobs))

@@ -26,11 +26,6 @@ class Paper:
         """Authors, title and place in one line."""
         return f'{self.authors}, "{self.title}"' + (f", {self.where}" if self.where else "")
 
-    @property
-    def short(self) -> str:
-        """First author and title."""
-        return f"{self.authors.split(',')[0]} et al.: {self.title}"
-
 
 _FILE = Path(__file__).with_suffix(".toml")
 PAPERS = {one["id"]: Paper(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["paper"]}

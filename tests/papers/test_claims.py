@@ -25,7 +25,7 @@ from dpviz.papers.claims import PAPERS, Outcome, check, claims_of, constants, li
 from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.papers.claims.context import Context
 from dpviz.papers.numbers import difference
-from dpviz.papers.verdict import Comparison, Scope, combine, summary
+from dpviz.papers.verdict import Comparison, Scope, Verdict, combine, summary
 from dpviz.privacy.budget import Budget, Status
 from dpviz.privacy.sensitivity.bounds import proposition2
 
@@ -190,6 +190,32 @@ def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() 
 
     assert planted("influence-error", influence=scaled(1.1)).outcome is Outcome.FAILS  # first order wrong, below the loose bound
     assert planted("influence-error", influence=scaled(-1000.0)).outcome is Outcome.FAILS
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "found", "tests"),
+    [
+        ("HOLDS HOLDS HOLDS", Outcome.HOLDS, 3),
+        ("HOLDS CANNOT_TELL HOLDS", Outcome.CANNOT_TELL, 2),
+        ("FAILS FAILS HOLDS", Outcome.CANNOT_TELL, 3),
+        ("CANNOT_TELL HOLDS HOLDS", Outcome.CANNOT_TELL, 1),
+    ],
+)
+def test_three_sets_of_splits_must_say_the_same(
+    outcomes: str, found: Outcome, tests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = []
+
+    def answer(context: Context) -> Verdict:
+        context.drawn["teaching"] = 1
+        seeds.append(context.seed)
+        return Verdict(Outcome[outcomes.split()[context.seed - 5]], f"by seed {context.seed}")
+
+    claim = list_claims()["ip-beats-local"]
+    monkeypatch.setattr("dpviz.papers.claims.CLAIMS", (replace(claim, test=answer),))
+    verdict = check("ip-beats-local", seed=5).verdict
+    assert (verdict.outcome, seeds) == (found, [5, 6, 7][:tests])
+    assert f"by seed {seeds[-1]}" in verdict.because or found is not Outcome.CANNOT_TELL
 
 
 def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open() -> None:

@@ -21,7 +21,7 @@ from dpviz.figures import claims as pictures
 from dpviz.figures.style import Theme
 from dpviz.mechanisms import list_mechanisms
 from dpviz.papers import saved, sets
-from dpviz.papers.claims import PAPERS, Claim, Finding, Outcome, check, claims_of, list_claims
+from dpviz.papers.claims import PAPERS, SPLIT_SEEDS, Claim, Finding, Outcome, check, claims_of, list_claims
 from dpviz.papers.figures import catalogue
 from dpviz.reporting import words
 from dpviz.reporting.pictures import method_look
@@ -175,8 +175,8 @@ def origin(shown: Sequence[Shown]) -> str:
         by = f"by version {kept.release}" + ("" if kept.release == __version__ else "; test them again below")
         named = [what for s in shown if s.finding is not None for name, what in s.finding.verdict.numbers if name == "Trained on"]
         count = len({one for names in named for one in names.split(", ")})
-        draws = f"{sets.SPLITS} splits of each, linear models on small ones with {sets.SMALL_SEEDS} noise draws on each split"
-        on = f"on {count} data sets, {draws}, " if count else ""
+        draws = f"linear models on small ones with {sets.SMALL_SEEDS} noise draws on each split"
+        on = f"on {count} data sets, {SPLIT_SEEDS} times {sets.SPLITS} splits of each, {draws}, " if count else ""
         text = f"Computed on {kept.day.day} {kept.day:%B %Y} {on}{by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
 

@@ -125,7 +125,7 @@ class Context:
         """Names of datasets, by `full`; there the papers' sets that are on this machine stand in for the large census."""
         if not self.full:
             return usual
-        papers = tuple(name for name in PAPERS_SETS if sets.is_present(name))
+        papers = tuple(here for name in PAPERS_SETS if (here := sets.choose((name, LARGE), {})[0]) != LARGE)
         return tuple(name for name in full if not papers or name != LARGE) + papers
 
     def part(self, k: int, of: int) -> Context:

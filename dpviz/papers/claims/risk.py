@@ -68,9 +68,8 @@ def exchanged_rows(context: Context) -> Verdict:
 
     To first order an exchange moves it by the difference of both contributions.
     """
-    names = context.data(("breast-cancer", "census-2000"), ("breast-cancer", "census-10000"))
     comparisons, tables = [], []
-    for name in names:
+    for name in context.data(("breast-cancer", "census-2000"), ("breast-cancer", "census-10000")):
         problem = context.setup(name)[0].problem
         moved = context.hook("influence", published_influence)(problem, np.arange(problem.n))
         size = np.linalg.norm(moved, axis=1)

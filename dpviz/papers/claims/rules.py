@@ -18,6 +18,7 @@ from dpviz.privacy.budget import Budget
 GRID = (0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
 DECREASE, INCREASE, FEW, HALF, MANY = 0.01, 0.001, 0.01, 0.5, 0.99
 LEAST_AUC = 0.9
+_ROWS_OF = ("breast-cancer", "census-10000", "census-45000")
 _LINKED = 500  # published rows that are looked for among the original ones
 
 
@@ -207,10 +208,9 @@ def published_rows(
     """
 
     def test(context: Context) -> Verdict:
-        names = context.data(("breast-cancer", "census-10000", "census-45000"), ("breast-cancer", "census-10000", "census-45000"))
         built, tables, comparisons = context.build(mechanism), [], []
         assert isinstance(built, NoisesRows), f"{mechanism} has no rows with noise"
-        for name in names:
+        for name in context.data(_ROWS_OF, _ROWS_OF):
             shared, delta = context.setup(name)
             problem, found = shared.problem, np.empty((len(budgets), 1))
             for k, epsilon in enumerate(budgets):
