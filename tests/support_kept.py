@@ -1,16 +1,23 @@
 """Numbers that are kept from version to version: what of a value is kept, and when two of them are the same."""
 
+import contextlib
 import dataclasses
+import io
+import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dpviz.cli.main import main
 from dpviz.common.validate import InvalidInput
+from dpviz.figures.svg import picture
 from dpviz.privacy.noise import Noise
 
 #: relative to the largest number of an array: models trained in single precision differ by 1e-7 of it on other processors, and a
@@ -103,3 +110,18 @@ def _near(values: Numbers) -> list[float]:
             if array and all(isinstance(x, float) for x in array):
                 near[start : start + len(array)] = [max(1e-10, PRECISION * max(map(abs, array)))] * len(array)
     return near
+
+
+def answer(command: str) -> Any:
+    """What a command prints beside `kept_table.csv`: its document without the version, or the numbers of its lines."""
+    with contextlib.chdir(Path(__file__).parent), contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(shlex.split(command)) == 0
+    text = re.sub("rows-[0-9a-f]{16}", "rows", out.getvalue())  # a name that is drawn
+    if "--json" in command:
+        return {key: value for key, value in json.loads(text).items() if key != "version"}
+    return list(map(numbers_in, text.splitlines()))
+
+
+def drawn(figure: Any) -> list[np.ndarray]:
+    """The numbers of a figure and of its drawing, in twelve parts."""
+    return np.array_split(numbers_in(figure.to_json() + picture(figure, "name")), 12)

@@ -1,0 +1,97 @@
+"""Examples of `dpviz.cli`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from support_kept import answer
+
+import dpviz
+from dpviz.cli import metrics, run
+
+
+def cli_examples() -> Iterator[Any]:
+    yield from [
+        answer("run --dataset teaching --mechanism output-gaussian --seeds 2 --metric roc-auc --metric f1"),
+        answer("run --dataset teaching --mechanism output-gaussian --seeds 2 --metric roc-auc --epsilon 0.5 --json"),
+        answer("run --dataset census-500 --mechanism output-gaussian --seeds 2 --class-weight 2"),
+        answer("run --dataset census-500 --mechanism majority --json"),
+        answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2"),
+        answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --json"),
+        answer("calibrate --n 1000 --d 5 --mechanism dp-gd --delta 1e-6"),
+        answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --attacker advantage=0.1"),
+        answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --accountants --published"),
+        answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --accountants --published --json"),
+        answer("calibrate --mechanism dp-sgd --dataset teaching --accountants"),
+        answer("calibrate --methods --dataset teaching --epsilon 0.5"),
+        answer("calibrate --methods --dataset teaching --metric accuracy --seeds 2 --json"),
+        answer("influence --dataset teaching --mechanism output-gaussian --seeds 2 --top 2"),
+        answer("influence --dataset teaching --mechanism output-gaussian --seeds 2 --top 2 --retrain --json"),
+        answer("audit --dataset teaching --mechanism output-gaussian --seeds 2 --runs 40"),
+        answer("audit --dataset teaching --mechanism output-gaussian --seeds 2 --runs 40 --json"),
+        answer("groups --dataset teaching --mechanism output-gaussian --seeds 2"),
+        answer("list mechanisms"),
+        answer("list papers --json"),
+        answer("show teaching"),
+        answer("show census-500 --json"),
+        answer("sweep --dataset teaching --mechanisms output-gaussian,dp-gd --seeds 2 --epsilons 0.5,2 --no-cache -q"),
+        answer("sweep --dataset teaching --mechanisms output-gaussian,dp-gd --seeds 2 --epsilons 0.5,2 --no-cache --json"),
+        answer("groups --dataset census-500 --mechanism dp-gd --group region --seeds 2 --json"),
+        answer("groups --dataset census-500 --mechanism dp-gd --group age --cuts 30,50 --seeds 2"),
+        answer(
+            "audit --dataset teaching --mechanism output-gaussian --membership --shadows 64 --targets 16 --no-cache --epsilons 1"
+        ),
+        answer("audit --dataset teaching --mechanism output-gaussian --membership --shadows 64 --targets 16 --no-cache"),
+        answer("run kept_table.csv --target outcome --mechanism output-gaussian --seeds 2"),
+        answer(
+            "run kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --positive yes "
+            "--mechanism dp-gd --seeds 2 --json"
+        ),
+        answer("run kept_table.csv --target outcome --person name --person-rows 2 --mechanism output-gaussian --seeds 2"),
+        answer(
+            "run kept_table.csv --target outcome --columns age,visits --mechanism output-gaussian --seeds 2 --metric accuracy"
+        ),
+        answer("run kept_table.csv --target visits --above 4 --mechanism dp-gd --seeds 2"),
+        answer("show kept_table.csv --target outcome"),
+        answer("show kept_table.csv --target outcome --json"),
+        answer("show kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --person name"),
+        answer(
+            "groups kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --group region "
+            "--mechanism dp-gd --seeds 2"
+        ),
+        answer(
+            "calibrate kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --mechanism "
+            "output-gaussian --person name --json"
+        ),
+        answer(
+            "influence kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --top 3 --retrain"
+        ),
+        answer(
+            "sweep kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --mechanisms "
+            "output-gaussian --epsilons 1:4:2 --seeds 2 --no-cache --json"
+        ),
+        answer("list claims --test dbdp-noise-rate"),
+        answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
+        answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),
+        answer("run --model svm --mechanism kst-objective --seeds 2 --json"),
+        answer("run --model mlp-4 --mechanism dp-sgd --set epochs=2 --seeds 2"),
+        answer(
+            "sweep --dataset teaching --mechanisms dp-gd --set dp-gd.steps=5 --epsilons 1 --seeds 2 --folds 2 --no-cache --json"
+        ),
+        answer(
+            "audit kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --runs 40 "
+            "--mechanism output-gaussian --pair without --row 9 --json"
+        ),
+        answer("run kept_table.csv --target visits --above 8 --mechanism dp-gd --seeds 2"),
+        answer("run kept_table.csv --target visits --above 8 --mechanism dp-gd --seeds 2 --json"),
+        " | ".join(
+            found.in_words(m)
+            for s in (
+                dpviz.RunSpec("teaching", mechanism="majority", seeds=2),
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2),
+            )
+            for c in [metrics.chosen_metrics(["roc-auc", "f1", "recall@precision=0.6", "log-loss"])]
+            for found in [run._Measured.measure(dpviz.run(s), c)]
+            for m in c
+        ),
+        [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
+    ]

@@ -1,0 +1,366 @@
+"""Examples of `dpviz.experiments`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from support import make_problem
+
+import dpviz
+from dpviz.experiments.run import measure, run
+from dpviz.experiments.studies import (
+    answers,
+    cost,
+    cost_by_group,
+    decision_boundary,
+    excess_risk,
+    groups,
+    guarantees,
+    inspected,
+    majority_baseline,
+    noise_comparison,
+    observed,
+    odds,
+    releases,
+    scaling,
+    scores,
+    story,
+    trials,
+)
+from dpviz.experiments.studies.groups import Grouping
+from dpviz.experiments.sweeps import curves, folds, grid, sweep
+from dpviz.experiments.sweeps.sweep import SweepSpec
+from dpviz.mechanisms.base import Training
+
+
+def run_run_examples() -> Iterator[Any]:
+    seen = []
+    run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), seen.append)
+    yield [len(seen) > 1, max(seen)]
+    seen = []
+    run.run_epsilons(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 2.0], monitor=seen.append)
+    r = run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+    yield from [
+        [len(seen) > 1, max(seen)],
+        [r.accuracy, r.theta, r.expected_accuracy, r.optimality_gap, r.metrics, r.calibration, r.non_private, r.majority],
+    ]
+    r = run.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3, epsilon=2.0))
+    yield [r.accuracy, r.expected_accuracy, r.optimality_gap, r.instances, r.individual and r.individual.epsilon]
+    r = run.run(dpviz.RunSpec("teaching", mechanism="majority", params={"private": True}))
+    yield from [
+        [r.accuracy, r.expected_accuracy, r.labels],
+        [
+            run.calibrate(m, n=1000, d=5, epsilon=0.7, delta=1e-06, lam=0.02)
+            for m in ("dp-gd", "output-gaussian", "kst-objective", "dbdp")
+        ],
+    ]
+
+
+def studies_cost_examples() -> Iterator[Any]:
+    result = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+    yield from [
+        [
+            cost.split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+            for spec in (
+                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5),
+                dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2, epsilon=0.3),
+            )
+            for result in [dpviz.run(spec)]
+        ],
+        [
+            cost.cost_in_metric(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5),
+                cost.split_cost(
+                    dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), result.accuracy, result.calibration
+                ),
+                result.theta,
+                result.labels,
+                m,
+            )
+            for m in ("roc-auc", "log-loss")
+        ],
+    ]
+
+
+def studies_cost_by_group_examples() -> Iterator[Any]:
+    made = cost_by_group.cost_by_group(
+        dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), Grouping("region")
+    )
+    yield [getattr(made, name) for name in vars(made) if name != "spec"]
+    seen = []
+    cost_by_group.cost_by_group(dpviz.RunSpec("census-300", mechanism="dp-gd", seeds=2, seed=77), Grouping("region"), seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_excess_risk_examples() -> Iterator[Any]:
+    m = excess_risk.excess_over_epsilon(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), [0.5, 4.0])
+    yield [
+        m,
+        excess_risk.table(m, excess_risk.theory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), m)),
+        excess_risk.share_of_the_start(excess_risk.theory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), m)),
+    ]
+    m = excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200])
+    yield excess_risk.table(m, excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m))
+    m = excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6])
+    yield [
+        m,
+        excess_risk.share_of_the_start(excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m)),
+    ]
+    seen = []
+    excess_risk.excess_over_epsilon(
+        dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=seen.append
+    )
+    yield [len(seen) > 1, max(seen)]
+    seen = []
+    excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=seen.append)
+    yield [len(seen) > 1, max(seen)]
+    seen = []
+    excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_guarantees_examples() -> Iterator[Any]:
+    yield [vars(one) for one in guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))]
+    seen = []
+    guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_inspected_examples() -> Iterator[Any]:
+    i = inspected.row_influence(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2))
+    yield from [
+        inspected.unusual_columns(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), 7),
+        inspected.one_step(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        inspected.principal_plane(make_problem().rows.X),
+        inspected.noise_size(np.arange(12.0).reshape(4, 3)),
+        [inspected.sample(i), inspected.cheap(i), inspected.is_cheap(i, 3), inspected.approximation(i)],
+    ]
+    i = inspected.inspect(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2))
+    n = inspected.noisy_rows(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2))
+    yield from [
+        [getattr(i, n) for n in vars(i) if isinstance(getattr(i, n), np.ndarray)],
+        n,
+        [len(inspected.noising_rows(dpviz.RunSpec("teaching", mechanism="pidp-sgd"), 0.5))],
+        inspected.plane(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        inspected.validation_rows(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+    ]
+    seen = []
+    inspected.retrained(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_observed_examples() -> Iterator[Any]:
+    yield from [
+        [
+            observed.observed_sensitivity(make_problem(), dpviz.RunSpec(mechanism=m).build(), 4, seed=3)
+            for m in ("output-gaussian", "cms-output")
+        ],
+        observed.observed_movement(make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 4),
+        [observed.kinds_of(make_problem(model=m).setting) for m in ("logistic", "svm")],
+    ]
+    seen = []
+    observed.observed_sensitivity(
+        make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=seen.append
+    )
+    yield [len(seen) > 1, max(seen)]
+    seen = []
+    observed.observed_movement(
+        make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 3, monitor=seen.append
+    )
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_odds_examples() -> Iterator[Any]:
+    a = odds.attack_of(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=0.5))
+    yield from [
+        odds.odds_over(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.1, 1.0]),
+        [a.accuracy, a.best],
+    ]
+
+
+def studies_releases_examples() -> Iterator[Any]:
+    seen = []
+    releases.releases(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.5, 1.0], seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_scaling_examples() -> Iterator[Any]:
+    yield from [
+        [
+            scaling.axis(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name)
+            for name in scaling.axes(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+        ],
+        scaling.bounds(
+            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+            scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
+        ),
+        scaling.used_sensitivity(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 50),
+        scaling.slopes(np.geomspace(1, 100, 20), np.geomspace(1, 100, 20) ** (-2) + 0.001),
+        scaling.bounds_at(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n", 80),
+    ]
+    seen = []
+    scaling.bounds(
+        dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+        scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
+        seen.append,
+    )
+    yield from [
+        [len(seen) > 1, max(seen)],
+        scaling.observed_table(
+            scaling.observe(
+                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+                scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "lam"),
+                [],
+                2,
+            )
+        ),
+        scaling.reference(
+            scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"), np.geomspace(1, 9, 25)
+        ),
+    ]
+
+
+def studies_story_examples() -> Iterator[Any]:
+    s = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
+    d = story.departure(s, dpviz.run(s).theta)
+    yield from [
+        story.cost_over(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.1, 1.0], "accuracy"),
+        story.leaver(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        story.best_bet(0.75, 40),
+        " ".join(
+            str(story.leaver(dpviz.RunSpec("teaching", mechanism=m), w)) for m in ("dp-gd", "dbdp") for w in ("most", "typical")
+        ),
+        vars(d),
+    ]
+    seen = []
+    story.cost_over(
+        dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", seen.append
+    )
+    yield [len(seen) > 1, max(seen)]
+
+
+def studies_trials_examples() -> Iterator[Any]:
+    yield [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))]
+    seen = []
+    trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def sweeps_curves_examples() -> Iterator[Any]:
+    t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd"], epsilons=[0.2, 1.0, 5.0], seeds=3)
+    yield from [
+        [
+            curves.needed_budgets(curves.summarise(t), 0.8),
+            curves.needed_interval(t, "dp-gd", 0.8),
+            curves.closed_form(t[t.mechanism == "output-gaussian"], "accuracy"),
+            curves.row_at(curves.summarise(t), "dp-gd", 1.0).to_dict(),
+        ],
+        curves.bootstrap(np.array([0.1, 0.4, 0.3, 0.9])),
+        curves.monotone([1.0, 3.0, 2.0, 5.0]),
+        curves.monotone([1.0, 3.0, 2.0, 0.0], rising=False),
+        curves.grid(0.1, 10.0, 5),
+        curves.loglog_slope([1.0, 2.0, 4.0], [3.0, 7.0, 11.0]),
+        [curves.summarise(t), curves.summarise(t, "optimality_gap", "mean")],
+    ]
+
+
+def sweeps_folds_examples() -> Iterator[Any]:
+    t = folds.cross_validate(SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=2, folds=3), 2)
+    yield from [folds.summarise_splits(t, 3), [vars(one) for one in folds.splits(SweepSpec("teaching", folds=3), 2)]]
+    seen = []
+    folds.cross_validate(
+        SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=seen.append
+    )
+    yield [len(seen) > 1, max(seen)]
+
+
+def sweeps_sweep_examples() -> Iterator[Any]:
+    seen = []
+    sweep.run_sweep(sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=seen.append)
+    yield [len(seen) > 1, max(seen)]
+
+
+def run_examples() -> Iterator[Any]:
+    yield [
+        [
+            t.accuracy(make_problem(37, seed=8).rows),
+            t.expected_accuracy(make_problem(37, seed=8).rows),
+            t.expected_accuracies(make_problem(37, seed=8).rows),
+            t.metrics(make_problem(37, seed=8).rows),
+            t.diverged,
+        ]
+        for m in ("output-gaussian", "dp-gd", "cms-output", "majority")
+        for t in [
+            measure.train(
+                dpviz.RunSpec(mechanism=m).build(),
+                Training(
+                    make_problem(),
+                    [dpviz.RunSpec(mechanism=m).build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))],
+                    dpviz.common.random.spawn(5, 3),
+                ),
+            )
+        ]
+    ]
+
+
+def studies_examples() -> Iterator[Any]:
+    yield from [
+        answers.cost_of_noise(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        answers.best_method(
+            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), ["output-gaussian", "dp-gd", "kst-objective"]
+        ),
+        answers.epsilon_for(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 0.7),
+        answers.most_influential(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 3),
+        answers.rows_with_noise(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2)),
+        answers.sensitivity_ratio(dpviz.RunSpec("teaching", mechanism="rsgd-ar")),
+        answers.attack_bound(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        answers.largest_tolerated_epsilon(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "advantage=0.1"),
+        answers.claimed_mechanism(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), ["dp-gd", "dbdp", "non-private"]
+        ),
+        decision_boundary.separation(
+            np.array([[-1.0, 0.5], [2.0, 3.0], [0.3, -0.2], [1.0, 1.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
+        ),
+        [groups.columns(dpviz.load_dataset(name)) for name in ("census-300", "teaching")],
+        groups.suggest_column(dpviz.load_dataset("census-300")),
+        [
+            [g.names, np.bincount(g.index)]
+            for c in ("region", "age")
+            for g in [groups.group(dpviz.load_dataset("census-300"), groups.Grouping(c), 60)]
+        ],
+        [
+            [
+                majority_baseline.majority_baseline(cost, spec),
+                majority_baseline.looks_no_better(spec, result.theta, "accuracy"),
+                majority_baseline.training_loss_note(cost, spec, 0.01),
+            ]
+            for spec in (dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=e, seeds=3) for e in (0.01, 8.0))
+            for result in [dpviz.run(spec)]
+            for cost in [dpviz.experiments.studies.cost.split_cost(spec, result.accuracy, result.calibration)]
+        ],
+        noise_comparison.accountable_methods(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)),
+        [
+            [vars(p)[k] for k in vars(p) if k != "mechanism"]
+            for p in noise_comparison.published_noise(dpviz.RunSpec("teaching", mechanism="dp-gd"))
+        ],
+        [noise_comparison.change_method(dpviz.RunSpec("teaching", lam=0.3), m) for m in ("dp-gd", "kst-objective")],
+        scores.scores(
+            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+            dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)).theta,
+        ),
+    ]
+
+
+def sweeps_examples() -> Iterator[Any]:
+    yield from [
+        grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        [
+            grid.values(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name, 3)
+            for name in grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+        ],
+        [
+            grid.present_value(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name)
+            for name in grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+        ],
+    ]

@@ -1,0 +1,347 @@
+"""Examples of `dpviz.figures`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from support_kept import drawn
+
+from dpviz.figures import (
+    accuracy,
+    claims,
+    data,
+    groups,
+    heat,
+    influence,
+    lines,
+    membership,
+    recursion,
+    rows_with_noise,
+    story,
+    style,
+)
+from dpviz.papers import verdict
+
+
+def accuracy_examples() -> Iterator[Any]:
+    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+    yield [
+        drawn(accuracy.optimality_gap(np.array([0.1, 0.3, 0.2]), lk, style.THEMES["light"])),
+        drawn(
+            accuracy.weights(np.random.default_rng(0).normal(size=(5, 3)), np.ones(3), ["a", "b", "c"], lk, style.THEMES["light"])
+        ),
+    ]
+
+
+def claims_examples() -> Iterator[Any]:
+    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+    c = pd.DataFrame(
+        {
+            "series": ["a"] * 3 + ["b"] * 3,
+            "mechanism": ["dp-gd"] * 3 + [""] * 3,
+            "x": [0.1, 1.0, 10.0] * 2,
+            "y": [1.0, 2.0, 4.0, 3.0, 3.0, 3.0],
+            "low": 0.5,
+            "high": [2.0, 3.0, 5.0, 3.0, 3.0, 3.0],
+        }
+    )
+    yield from [
+        [
+            drawn(claims.panel(d, style.THEMES["light"], {"dp-gd": lk}, picture=p))
+            for d in (c, c.assign(x=["u", "v", "w"] * 2))
+            for p in (
+                verdict.Picture("x", "y"),
+                verdict.Picture("x", "share, %", log_x=True, limit=2.0, limit_label="l"),
+                verdict.Picture("x", "y", log_y=True, limit=1.5, limit_label="m"),
+            )
+            if not (p.log_x and d is not c)
+        ],
+        drawn(
+            claims.board(
+                pd.DataFrame(
+                    {
+                        "claim": ["a", "b", "c"],
+                        "meaning": ["m1", "m2", "m3"],
+                        "paper": ["p", "p", "q"],
+                        "sign": ["✓", "✗", "?"],
+                        "kind": ["green", "red", "gray"],
+                        "outcome": ["holds", "fails", "not tested"],
+                    }
+                ),
+                style.THEMES["light"],
+                "b",
+            )
+        ),
+    ]
+
+
+def groups_examples() -> Iterator[Any]:
+    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+    t = pd.DataFrame({"epsilon": [0.1, 1.0, 10.0], "mean": [0.6, 0.7, 0.9], "low": [0.5, 0.65, 0.85], "high": [0.7, 0.75, 0.95]})
+    yield from [
+        [
+            drawn(
+                groups.groups(
+                    [
+                        groups.GroupLine("north", t, 0.92, lk),
+                        groups.GroupLine("south", t.assign(mean=[0.5, 0.6, 0.8]), 0.88, lk, True),
+                    ],
+                    style.THEMES["light"],
+                    here=1.0,
+                    overlay=o,
+                    shares=s,
+                    narrow=n,
+                )
+            )
+            for o, s, n in ((None, True, False), ((0.5, [0.6, 0.7]), True, False), ((0.5, [0.6, 0.7]), False, True))
+        ],
+        [
+            drawn(groups.gap(t, n, lk, style.THEMES["light"], here=1.0, overlay=o, shares=s))
+            for n, o, s in ((0.1, (0.5, 0.2), True), (float("nan"), None, False))
+        ],
+        drawn(
+            groups.reasons(
+                ["north", "south"],
+                [groups.Panel("rows", [3.0, 5.0], ["3", "5"]), groups.Panel("share", [0.3, float("nan")], ["30 %", "–"])],
+                lk,
+                style.THEMES["light"],
+            )
+        ),
+    ]
+
+
+def influence_examples() -> Iterator[Any]:
+    rng = np.random.default_rng(3)
+    yield from [
+        [
+            drawn(
+                influence.training_map(
+                    rng.normal(size=(40, 2)),
+                    rng.random(40),
+                    np.arange(40),
+                    style.THEMES["light"],
+                    names=("a", "b"),
+                    with_noise=w,
+                    chosen=c,
+                    group=g,
+                    scaled=s,
+                    used=u,
+                    named=c,
+                    overlay=o,
+                    narrow=n,
+                    shade=h,
+                    classes=k,
+                )
+            )
+            for m in [np.arange(40)]
+            for w, c, g, s, u, o, n, h, k in (
+                (None, None, None, False, None, None, False, None, None),
+                (
+                    m % 3 == 0,
+                    m == 4,
+                    m < 9,
+                    True,
+                    m > 5,
+                    m % 7 == 0,
+                    True,
+                    ("noise", rng.random(40)),
+                    (m % 2 == 0, ("no", "yes")),
+                ),
+            )
+        ],
+        [
+            drawn(
+                influence.against_truth(
+                    np.geomspace(0.1, 1, 9),
+                    np.geomspace(0.11, 1.3, 9),
+                    np.full(9, 0.02),
+                    np.arange(9),
+                    style.THEMES["light"],
+                    bound=b,
+                    names=("a", "b"),
+                )
+            )
+            for b in (np.inf, 0.05, 100.0)
+        ],
+    ]
+
+
+def lines_examples() -> Iterator[Any]:
+    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+    yield from [
+        [
+            drawn(
+                lines.curves(
+                    [
+                        lines.Line("a", [0.1, 1.0, 10.0], [0.2, 0.4, 0.9], lk, low=[0.1, 0.3, 0.8], high=[0.3, 0.5, 1.0]),
+                        lines.Line("b", [1.0, 5.0], [0.5, 0.6], lk, points=True, text=["u", "v"]),
+                    ],
+                    style.THEMES["light"],
+                    x="ε",
+                    y="y",
+                    log_y=log_y,
+                    marks=((1.0, "here"),),
+                    percent=percent,
+                    ticks=ticks,
+                )
+            )
+            for log_y, percent, ticks in ((True, False, None), (False, True, {0.1: "low", 10.0: "high"}))
+        ],
+        drawn(
+            lines.bars(
+                [lines.Bar("a", 3.0, "3"), lines.Bar("b", float("nan"), "–"), lines.Bar("c", 1.0, "1", strong=True)],
+                lk,
+                style.THEMES["light"],
+                x="x",
+                span=(0.0, 4.0),
+                most=3.5,
+            )
+        ),
+        [
+            lines.decades(0.03, 4000.0, 4),
+            lines.ticks(-2.0, 3.0, " %"),
+            lines.wrap("a long name of some method that wraps"),
+            lines.powers(np.array([-2.0, 0.0, 3.0])),
+        ],
+    ]
+
+
+def membership_examples() -> Iterator[Any]:
+    b = pd.DataFrame(
+        {"false_alarms": [0.0, 0.3, 1.0], "detections_at_most": [0.1, 0.5, 1.0], "by_epsilon_delta_alone": [0.2, 0.6, 1.0]}
+    )
+    r = pd.DataFrame(
+        {
+            "false_alarms": np.geomspace(0.001, 1, 9),
+            "detections": np.linspace(0.01, 1, 9),
+            "low": np.linspace(0, 1, 9),
+            "high": np.linspace(0.1, 1, 9),
+        }
+    )
+    yield from [
+        [
+            drawn(
+                membership.risk(
+                    v,
+                    np.linspace(0, 2, 30),
+                    style.THEMES["light"],
+                    fact="influence",
+                    found=np.arange(30) % 4 == 0,
+                    names=[f"row {i}" for i in range(30)],
+                )
+            )
+            for v in (np.geomspace(0.1, 90, 30), np.linspace(-1, 1, 30))
+        ],
+        [drawn(membership.best_attack(b, (0.3, 0.5), style.THEMES["light"], overlay=o)) for o in (None, b / 2)],
+        [
+            drawn(membership.guesses(0.6, (0.52, 0.68), a, style.THEMES["light"], e, o))
+            for a, e, o in ((0.7, False, None), (None, True, 0.8), (0.95, True, 0.4))
+        ],
+        drawn(
+            membership.attack(
+                pd.DataFrame(
+                    {c + e: [0.0, 0.4, 1.0] for c in ("false_positive", "true_positive") for e in ("", "_low", "_high")}
+                ),
+                style.THEMES["light"],
+                (np.array([0.0, 1.0]), np.array([0.2, 1.0])),
+                "the claim",
+            )
+        ),
+        drawn(
+            membership.board(
+                [("a", 1.0, 0.3, False, True), ("b", float("nan"), 2.5, True, False), ("c", 1.0, float("nan"), False, False)],
+                style.THEMES["light"],
+            )
+        ),
+        drawn(
+            membership.roc(
+                membership.Roc("Best", r),
+                [membership.Roc("o", r)],
+                style.THEMES["light"],
+                allowed=(np.geomspace(0.001, 1, 9), np.linspace(0.02, 1, 9)),
+                without=membership.Roc("w", r),
+            )
+        ),
+    ]
+
+
+def story_examples() -> Iterator[Any]:
+    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+    yield [
+        drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.THEMES["light"])),
+        drawn(
+            story.two_histograms(
+                pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.THEMES["light"]
+            )
+        ),
+    ]
+
+
+def figures_examples() -> Iterator[Any]:
+    yield from [
+        [
+            drawn(data.label_balance((30, 90), ("no", "yes"), style.THEMES["light"])),
+            drawn(data.feature_ranges(np.random.default_rng(0).normal(size=(40, 3)), ["a", "b", "c"], style.THEMES["light"])),
+        ],
+        [
+            drawn(
+                heat.heat(
+                    m,
+                    (["1", "2", "3"], ["a", "b"]),
+                    ("x", "y"),
+                    style.THEMES["light"],
+                    percent=p,
+                    best=(1, 0),
+                    present=q,
+                    hue="#1f77b4",
+                )
+            )
+            for m, p, q in (
+                (np.array([[0.5, 0.9, 0.7], [0.4, float("nan"), 0.6]]), True, (0, 1)),
+                (np.array([[0.5, 0.0001, 0.7], [0.4, 0.2, float("nan")]]), False, None),
+                (np.full((2, 3), 0.5), True, (1, 0)),
+            )
+        ],
+        drawn(
+            recursion.trace(
+                np.linspace(0, 3, 12),
+                np.random.default_rng(0).random((12, 2)),
+                (1, 4),
+                np.array([1.0, 2.0]),
+                [1.5],
+                style.THEMES["light"],
+            )
+        ),
+        [
+            drawn(rows_with_noise.noise_timeline(np.arange(24.0).reshape(2, 12), style.THEMES["light"])),
+            drawn(
+                rows_with_noise.row_before_after(
+                    np.array([0.1, 0.5]), np.array([0.4, -0.2]), ["a", "b"], style.THEMES["light"], texts=(["u", "v"], ["w", "x"])
+                )
+            ),
+            drawn(
+                rows_with_noise.step_before_after(
+                    np.array([0.1, 0.5]), np.array([[0.4, -0.2], [0.3, 0.1]]), ["a", "b"], style.THEMES["light"], title="t"
+                )
+            ),
+        ],
+        drawn(
+            rows_with_noise.rule_histogram(
+                np.linspace(0, 3, 90), np.linspace(0, 3, 90) > 1, 0.5, 2.0, style.THEMES["light"], label="rule"
+            )
+        ),
+        " ".join(
+            [
+                style.shade("#204060", 0.5),
+                style.shade("#204060", -0.25),
+                style.fade("#204060", 0.3),
+                style.escape("<a & b>"),
+                style.shorten("a very long name of a column of a table"),
+                style.contrast("#ffffff", "#204060").__format__(".6f"),
+            ]
+        ),
+        [style.look(style.THEMES["dark"], "a", f, r).dash for f in style.THEMES["dark"].families for r in range(5)]
+        + [style.tens(0.3, shares=s) for s in (True, False)]
+        + [style.stack([0.1, 0.11, 0.5, 0.1], 0.05), style.margin(left=3), style.room_for(["abc", "a longer name"])],
+    ]

@@ -1,0 +1,155 @@
+"""Examples of `dpviz.mechanisms`."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from support import make_problem, noisy_sums
+
+import dpviz
+from dpviz.mechanisms import attack, persons, protection, registry, rules
+from dpviz.models import get_model
+from dpviz.privacy.accounting.events import Gaussian
+
+
+def mechanisms_examples() -> Iterator[Any]:
+    yield from [
+        [
+            [
+                a.accuracy,
+                a.accuracy_by_budget,
+                a.table,
+                a.best,
+                a.detections_at(0.07),
+                attack.allowed_accuracy(b, make_problem().setting, c),
+            ]
+            for m in sorted(dpviz.list_mechanisms())
+            if not dpviz.list_mechanisms()[m].__module__.endswith("majority")
+            for b in [dpviz.RunSpec(mechanism=m).build()]
+            for c in [b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))]
+            for a in [attack.strongest_attack(b, make_problem().setting, c)]
+            if a is not None
+        ],
+        [
+            [
+                str(a),
+                attack.epsilon_for(a, dpviz.RunSpec(mechanism=m).build(), make_problem().setting, 1e-05),
+                attack.epsilon_by_budget(a, 1e-05),
+            ]
+            for text in ("tpr=0.05@fpr=0.01", "advantage=0.1", "accuracy=0.55")
+            for m in ("output-gaussian", "dp-gd", "cms-output")
+            for a in [attack.Attacker.parse(text)]
+        ],
+        [persons.budget_of_group(dpviz.Budget(e, d), k) for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1))],
+        [persons.budget_of_row(dpviz.Budget(e, d), k) for e, d, k in ((1.5, 1e-05, 3), (1.5, 0.0, 2), (1.5, 1e-05, 0))],
+        [
+            persons.calibrate_person(
+                partial(dpviz.RunSpec(mechanism=m).build().calibrate, make_problem().setting), dpviz.Budget(1.0, 0.001), 3
+            )
+            for m in ("output-gaussian", "dp-gd", "cms-output", "dbdp")
+        ],
+        " ".join(map(persons.privacy_unit, (0, 1, 4))),
+        [persons.group_event(e, 3) for e in (None, noisy_sums(1.5, 0.1, 20), Gaussian.of_rows(1.0, 2.0))],
+        " | ".join(
+            " ".join((c.sensitivity_source, *c.notes, *c.conditions))
+            for c in (
+                persons.convert_to_person(
+                    dpviz.RunSpec(mechanism="dp-sgd").build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001)), 3
+                ),
+                persons.calibrate_person(
+                    lambda b: dpviz.RunSpec(mechanism="dp-gd").build().calibrate(make_problem().setting, b),
+                    dpviz.Budget(1.0, 0.001),
+                    3,
+                ),
+            )
+        ),
+        [
+            [
+                protection.automatic_lam(b, make_problem().setting, dpviz.Budget(1.0, 0.001)),
+                protection.method_budget(b, make_problem().setting, dpviz.Budget(1.0, 0.001)),
+                [str(protection.knob_value(b, k, make_problem().setting, dpviz.Budget(1.0, 0.001))) for k in b.knobs()],
+            ]
+            for m in ("dp-gd", "dp-sgd", "output-gaussian", "kst-objective", "rsgd-ar")
+            for b in [dpviz.RunSpec(mechanism=m).build()]
+        ],
+        [
+            protection.calibrate(
+                dpviz.RunSpec(mechanism="dp-gd").build(), replace(make_problem().setting, person_rows=k), dpviz.Budget(1.0, 0.001)
+            )
+            for k in (0, 1, 3)
+        ],
+        "\n".join(
+            (
+                " ".join(
+                    (
+                        m,
+                        c.sensitivity_text,
+                        c.sensitivity_source,
+                        c.noise_text,
+                        c.sentence,
+                        c.accountant,
+                        *c.conditions,
+                        *c.notes,
+                        cls().noise_enters,
+                        cls().guarantee,
+                    )
+                )
+                for m, cls in registry.list_mechanisms().items()
+                for c in [cls().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))]
+            )
+        ),
+        [
+            [m, r and [getattr(r, k) for k in vars(r) if k != "where"]]
+            for m in sorted(registry.list_mechanisms())
+            for r in [
+                registry.list_mechanisms()[m]()
+                .fit(
+                    dpviz.mechanisms.Training(
+                        make_problem(),
+                        [registry.list_mechanisms()[m]().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))],
+                        dpviz.common.random.spawn(5, 2),
+                    )
+                )
+                .record
+            ]
+        ],
+        " ".join(
+            (
+                " ".join(registry.automatic_mechanism(get_model(k).setting(n, d, 0.01), e))
+                for k, n, d, e in (
+                    ("logistic", 1000, 5, 1.0),
+                    ("logistic", 60, 50, 0.1),
+                    ("svm", 100000, 30, 1.0),
+                    ("mlp", 1000, 5, 1.0),
+                )
+            )
+        ),
+        [
+            rules.round_lambda(0.0123456),
+            rules.regularisation(1000, 20),
+            rules.against_objective_noise(make_problem().setting, 2.0),
+            rules.curvature_share(make_problem().setting, 0.7, 2),
+            rules.against_curvature_noise(make_problem().setting, 0.3),
+            rules.clip_norm(make_problem().setting),
+            rules.clip_norm_of_search(make_problem().setting),
+            rules.longest_step(make_problem().setting),
+            rules.longest_step(make_problem().setting, 0.5),
+            rules.full_steps(make_problem().setting),
+            rules.splits(make_problem().setting),
+            rules.sampling_rate(make_problem().setting),
+            rules.reach(make_problem().setting),
+            rules.training_time(make_problem().setting, 0.02),
+            rules.time_in_noise(make_problem().setting, 0.02),
+            rules.time_before_release(make_problem().setting, dpviz.Budget(1.0, 0.001)),
+            rules.step_size(make_problem().setting, 30, 0.1),
+        ],
+        [
+            [
+                f(make_problem(n, 6, lam, model).setting)
+                for f in (rules.clip_norm, rules.longest_step, rules.full_steps, rules.splits, rules.sampling_rate, rules.reach)
+            ]
+            for n, lam in ((20, 0.001), (5000, 0.2))
+            for model in ("logistic", "svm")
+        ],
+    ]

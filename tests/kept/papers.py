@@ -1,0 +1,204 @@
+"""Examples of `dpviz.papers`."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from support import make_problem
+from support_kept import numbers_in
+
+import dpviz
+from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sets, sources, verdict
+from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, rsgd, rules, tables
+from dpviz.papers.claims.context import Context
+from dpviz.papers.verdict import Outcome
+
+
+def checks_examples() -> Iterator[Any]:
+    t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd", "cms-output"], epsilons=[0.2, 1.0, 5.0], seeds=4)
+    yield from [
+        [
+            [c.holds, c.severity, c.better]
+            for check in [
+                checks.leads("dp-gd", "output-gaussian"),
+                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
+                checks.leads("output-gaussian", "dp-gd"),
+                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
+                checks.resembles("cms-output", ["output-gaussian"]),
+                checks.rises(["dp-gd", "cms-output"]),
+                checks.grows_apart("dp-gd", "output-gaussian"),
+                checks.close_at_start("dp-gd", "output-gaussian"),
+                checks.has_small_gap("dp-gd"),
+                checks.fluctuates(["output-gaussian", "dp-gd"]),
+                checks.surges("dp-gd"),
+            ]
+            for c in check.comparisons(t)
+        ],
+        " ".join(
+            check(t).because
+            for check in [
+                checks.leads("dp-gd", "output-gaussian"),
+                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
+                checks.leads("output-gaussian", "dp-gd"),
+                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
+                checks.resembles("cms-output", ["output-gaussian"]),
+                checks.rises(["dp-gd", "cms-output"]),
+                checks.grows_apart("dp-gd", "output-gaussian"),
+                checks.close_at_start("dp-gd", "output-gaussian"),
+                checks.has_small_gap("dp-gd"),
+                checks.fluctuates(["output-gaussian", "dp-gd"]),
+                checks.surges("dp-gd"),
+            ]
+        ),
+        " ".join(
+            check.rule
+            for check in [
+                checks.leads("dp-gd", "output-gaussian"),
+                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
+                checks.leads("output-gaussian", "dp-gd"),
+                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
+                checks.resembles("cms-output", ["output-gaussian"]),
+                checks.rises(["dp-gd", "cms-output"]),
+                checks.grows_apart("dp-gd", "output-gaussian"),
+                checks.close_at_start("dp-gd", "output-gaussian"),
+                checks.has_small_gap("dp-gd"),
+                checks.fluctuates(["output-gaussian", "dp-gd"]),
+                checks.surges("dp-gd"),
+            ]
+        ),
+        checks.points(0.0123, 0.004) + checks.points(-0.0004) + checks.points(0.5, math.inf),
+    ]
+
+
+def numbers_examples() -> Iterator[Any]:
+    t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd", "cms-output"], epsilons=[0.2, 1.0, 5.0], seeds=4)
+    yield from [
+        [
+            numbers.difference(t[t.mechanism == "dp-gd"].accuracy, t[t.mechanism == "cms-output"].accuracy),
+            numbers.paired_mean(t.accuracy),
+            numbers.draws(t, "dp-gd", "accuracy"),
+            numbers.log_ratio(numbers.draws(t, "dp-gd", "optimality_gap"), numbers.draws(t, "cms-output", "optimality_gap")),
+        ],
+        [
+            f(x)
+            for i in (
+                numbers.Interval(0.3, 0.1),
+                numbers.Interval(0.05, 0.1),
+                numbers.Interval(-0.2, 0.1),
+                numbers.Interval(math.nan, 1.0),
+            )
+            for f in (i.at_least, i.at_most, i.leads)
+            for x in (0.0, 0.1)
+        ],
+        numbers.quantile(7.0),
+    ]
+
+
+def papers_examples() -> Iterator[Any]:
+    yield from [
+        claims.command("dbdp-noise-rate", True, 3),
+        {
+            table: [
+                [
+                    row.method,
+                    rates.value(row.noise, f),
+                    rates.value(row.excess, f),
+                    rates.value(row.population, f),
+                    len(row.broken(f)),
+                ]
+                for row in rows
+                for f in (rates.Facts(1000, 7, 0.4, 1e-05, 1.1, 0.3, 0.02, 30, 5, 40, 2.5), rates.Facts(200, 12, 3.0, 0.001))
+            ]
+            for table, rows in rate_tables.ROWS.items()
+        },
+        " ".join(
+            reason
+            for rows in rate_tables.ROWS.values()
+            for row in rows
+            for reason in row.broken(rates.Facts(1000, 7, 2.4, 1e-05, 1.1, 0.3, 0.02, 30, 5, 40, 2.5))
+        ),
+        [
+            [e.row.method, e.noise]
+            for q in rates.QUANTITIES
+            for e in rates.evaluate(rate_tables.ROWS["pidp"], rates.Facts(1000, 7, 0.4, 1e-05), q)
+        ],
+        [
+            r and r.budget
+            for m in ("dbdp", "dbdp-pi", "dp-gd", "pidp-sgd")
+            for r in [
+                saved.refutation(
+                    dpviz.RunSpec(mechanism=m).build(),
+                    dpviz.RunSpec(mechanism=m).build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001)),
+                )
+            ]
+        ],
+        sets.pinned_values("dp-sgd"),
+        [sets.is_small(n) for n in ("census-10000", "breast-cancer")],
+        sets.features_of("breast-cancer"),
+        " | ".join(p.citation for p in sources.PAPERS.values()),
+        [
+            verdict.combine([verdict.Comparison("a", h, "n", s, b) for h, s, b in some], scope)
+            for scope in verdict.Scope
+            for some in (
+                [],
+                [(True, 0, False)],
+                [(False, 0, False)],
+                [(False, 1, True)],
+                [(True, 0, False), (False, 2, False), (None, 1, False)],
+                [(True, 0, False)] * 2 + [(None, 0, False)],
+                [(False, 0, True)] * 3,
+            )
+        ],
+        " ".join(
+            verdict.summary([verdict.Comparison(str(k), h, f"numbers {k}", s) for k, (h, s) in enumerate(some)], scope)
+            for scope in verdict.Scope
+            for some in (
+                [],
+                [(True, 0)],
+                [(None, 1)],
+                [(False, 2)],
+                [(True, 1), (True, 3)],
+                [(True, 9), (False, 2), (None, 5), (False, 3)],
+            )
+        ),
+        verdict.counts([verdict.Comparison("a", h, "") for h in (True, True, None, False, False, False)]),
+    ]
+
+
+def claims_examples() -> Iterator[Any]:
+    yield from [
+        [
+            [p.column, p.small, p.large, p.sizes, p.lost, p.non_private]
+            for p in bagdasaryan.pairs(Context(seed=3), "census-1000", (0.5, 2.0), 2)
+        ],
+        [f(Context(seed=2), 1000, 2.0) for f in (constants.input_perturbation_step, constants.dbdp_step)],
+        constants.mixture_epsilon(0.1, 1.5, 1e-05),
+        context.Context(full=True, seed=3).choose(1, 2),
+        [
+            [v.outcome, v.table, [numbers_in(t) for one in v.numbers for t in one]]
+            for f in (
+                numerics.dbdp_noise_rate,
+                numerics.noise_like_gradient,
+                numerics.noise_below_bassily,
+                numerics.noise_below_fukuchi,
+                numerics.compare_sensitivities,
+            )
+            for v in [f(context.Context())]
+        ],
+        [f(make_problem().setting, 0.01, 0.3, 0.2) for f in (population.theorem2, population.theorem3)],
+        [f(make_problem().setting) for f in (population.theorem1, population.theorem4)],
+        " | ".join(
+            " ".join(map(str, rsgd._by_reading(dict(zip(rsgd.READINGS, o, strict=True)))))
+            for o in (
+                (Outcome.HOLDS, Outcome.HOLDS),
+                (Outcome.HOLDS, Outcome.FAILS),
+                (Outcome.FAILS, Outcome.HOLDS),
+                (Outcome.FAILS, Outcome.CANNOT_TELL),
+            )
+        ),
+        rules.separation(np.arange(9.0), np.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.8, 0.7, 0.9, 1.0])),
+        tables.lines("p", "s", "m", [1, 2], np.arange(8.0).reshape(2, 4)),
+        tables.constant("p", "s", "m", [1, 2], 0.3),
+        tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
+    ]

@@ -1,0 +1,272 @@
+"""Examples of `dpviz.releasing`."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from support import assert_refused, make_problem
+
+import dpviz
+from dpviz.common.progress import ignore
+from dpviz.datasets.catalogue import load_dataset
+from dpviz.datasets.sources import own
+from dpviz.datasets.table import encoder
+from dpviz.datasets.table.encoder import Encoder
+from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.spec import RunSpec
+from dpviz.mechanisms.results import Fit
+from dpviz.privacy.budget import Budget
+from dpviz.releasing import bounds, card, grid, model, ranges, training, tuning
+from dpviz.releasing.grid import Published
+
+
+def bounds_examples() -> Iterator[Any]:
+    made = bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, seed=4), (0.5, 1.0, 4.0))
+    yield from [
+        [made.kinds, made.widths, made.of_ranges, made.of_model, made.whole],
+        bounds.best_width(
+            dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=30.0),
+            {"narrow": 0.125, "all": 1.0, "wide": 16.0},
+        ),
+    ]
+    seen = []
+    bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), seen.append)
+    yield [seen]
+
+
+def model_examples() -> Iterator[Any]:
+    m = model.ReleasedModel(
+        "logistic",
+        np.array([0.5, -1.0, 2.0, 0.3]),
+        None,
+        True,
+        ("nein", "jä"),
+        Encoder(
+            (encoder.Column("a", encoder.NUMBER, 0.0, 4.0), encoder.Column("b", encoder.CATEGORIES, levels=("x", "y"))), "unit"
+        ),
+        {},
+    )
+    d = pd.DataFrame({"a": [1.0, 5.0, None], "b": ["x", "z", "y"]})
+    notes = []
+    yield from [
+        model.ReleasedModel(
+            "logistic",
+            np.array([0.5, -1.0, 2.0, 0.3]),
+            None,
+            True,
+            ("nein", "jä"),
+            Encoder((encoder.Column("a", "number", 0.0, 4.0),), "unit"),
+            {"epsilon": 1.0},
+        ).to_json(),
+        [m.scores(d, notes), list(m.predict(d)), len(notes), m.probabilities(m.scores(d))],
+    ]
+    m = model.ReleasedModel(
+        "logistic",
+        np.zeros(4),
+        -1.0,
+        True,
+        ("nein", "jä"),
+        Encoder(
+            (encoder.Column("a", encoder.NUMBER, 0.0, 4.0), encoder.Column("b", encoder.CATEGORIES, levels=("x", "y"))), "unit"
+        ),
+        {},
+    )
+    yield list(m.predict(pd.DataFrame({"a": [1.0, 5.0, None], "b": ["x", "z", "y"]})))
+
+
+def ranges_examples() -> Iterator[Any]:
+    e = ranges.joint_entry(
+        dpviz.RunSpec(mechanism="output-gaussian").build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
+        Budget(0.5, 0.0001),
+        "f",
+    )
+    d = dpviz.dataset(
+        pd.DataFrame({"a": np.arange(3000.0) % 37, "b": ["x", "y", "z"] * 1000, "c": np.arange(3000.0), "label": [0, 1] * 1500}),
+        target="label",
+        ranges={"c": (0, 3000)},
+    )
+    s = own.get(
+        ranges.declare_privately(RunSpec(d, mechanism="dp-gd"), d, Budget(1.0, 1e-06), random.Random(3), False).dataset
+    ).spec
+    yield from [
+        [
+            ranges.parse_ranges(dpviz.RunSpec(mechanism=m, ranges=r), p)[1:]
+            for m in ("dp-gd", "automatic")
+            for r in ("declared", "private")
+            for p in (False, True)
+        ],
+        ranges.parse_ranges(dpviz.RunSpec(mechanism="automatic", ranges="private"), False)[0].mechanism,
+        [
+            [cal.budget, cal.proved_budget, cal.claimed_budget, cal.mu, len(cal.conditions), len(cal.notes)]
+            for m in ("output-gaussian", "dbdp", "non-private")
+            for of in (None, Budget(0.5, 0.0001))
+            for cal in [
+                ranges.add_range_cost(
+                    dpviz.RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
+                    Budget(3.0, 0.01),
+                    of,
+                    "means",
+                )
+            ]
+        ],
+        [e.release, e.what, e.status, e.call, len(e.conditions)],
+        ranges.texts_of(pd.DataFrame({"k": ["x", None, "y", 3]}), ["k"])["k"].isna().to_numpy(),
+        [ranges.undeclared_columns(d, e) for e in (False, True)],
+        [s.ranges, s.categories, s.proposed],
+    ]
+    s = own.get(
+        ranges.declare_privately(RunSpec(d, mechanism="dp-gd"), d, Budget(1.0, 1e-06), random.Random(3), True).dataset
+    ).spec
+    yield [s.ranges, s.categories, s.proposed]
+    c = own.get(d.name)
+    d = replace(d, name=own.hold(replace(c, spec=replace(c.spec, proposed=("a", "c"), ranges={"a": (0, 40), "c": (0, 3000)}))))
+    yield [
+        s.proposed
+        for e in (False, True)
+        for s in [
+            own.get(
+                ranges.declare_privately(RunSpec(d.name, mechanism="dp-gd"), d, Budget(1.0, 1e-06), random.Random(3), e).dataset
+            ).spec
+        ]
+    ]
+
+
+def training_examples() -> Iterator[Any]:
+    a = training._audited(
+        resolve(RunSpec("teaching", mechanism="dp-gd")),
+        make_problem().setting,
+        RunSpec(mechanism="dp-gd").build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
+        50,
+        ignore,
+    )
+    yield from [
+        " | ".join(
+            str(assert_refused(training.encoder_of, replace(load_dataset("census-300"), looked_at=tuple("abcdef"[:k])), False))
+            for k in (1, 3, 4)
+        ),
+        " | ".join(
+            (
+                str(
+                    assert_refused(
+                        training._require_proof,
+                        dpviz.RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
+                        asked,
+                    )
+                )
+                for m, asked in (
+                    ("dbdp", Budget(1.0, 0.001)),
+                    ("majority", Budget(1.0, 0.001)),
+                    ("dp-gd", Budget(0.5, 0.001)),
+                    ("dp-gd", Budget(1.0, 0.0001)),
+                )
+            )
+        ),
+        [
+            training._audited(resolve(RunSpec("teaching", mechanism=m)), make_problem().setting, c, k, ignore)
+            for m, k in (("dp-gd", 0),)
+            for c in [RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001))]
+        ],
+        [a.runs, a.confidence, a.counts, a.calibration.budget],
+        [
+            len(
+                training.add_conditions(
+                    RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
+                    replace(load_dataset("census-300"), looked_at=conditions),
+                    e,
+                ).conditions
+            )
+            for m in ("dp-gd", "dbdp", "output-gaussian")
+            for e in (True, False)
+            for conditions in ((), ("x",))
+        ],
+    ]
+    seen = []
+    training.release(RunSpec("teaching", mechanism="dp-gd"), audit_runs=40, monitor=seen.append)
+    yield from [
+        [len(seen) > 1, max(seen)],
+        [
+            [
+                m.rows,
+                m.hardened,
+                m.grid,
+                m.tried,
+                m.calibration.budget,
+                m.calibration.proved_budget,
+                len(m.calibration.conditions),
+                len(m.model.privacy["conditions"]),
+            ]
+            for k, a, t in (("output-gaussian", True, 3), ("dp-gd", False, None), ("dbdp", True, 1))
+            for m in [training.release(RunSpec("teaching", mechanism=k), all_rows=a, unproved=True, tried=t)]
+        ],
+    ]
+
+
+def tuning_examples() -> Iterator[Any]:
+    found = tuning.compare_search(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), {"lam": [0.01, 0.1]})
+    t = tuning._Tried.prepare(
+        RunSpec("teaching", mechanism="dp-gd", split_seed=2), {"lam": [0.01, 0.1], "steps": [3, 7]}, True, 0.3
+    )
+    yield from [
+        [found.each, found.default, found.naive, found.release.searched],
+        tuning.split_positions(11, 0.3, 4),
+        tuning.split_positions(3, 0.05, 0)[1],
+        tuning.default_values(dpviz.RunSpec("teaching", mechanism="dp-gd")),
+        [
+            [m.accuracy, m.default, m.each, m.naive, m.release.model.constant_label]
+            for m in [
+                tuning.compare_search(
+                    RunSpec("teaching", mechanism="majority", params={"private": True}, epsilon=2.0), {"lam": [0.01, 0.1]}
+                )
+            ]
+        ],
+        [len(t.runs), t.runs, [p.n for p in t.problems], len(t.scoring), [c.setting.lam for c in t.candidates], t.scoring.X[:2]],
+    ]
+    t = tuning._Tried.prepare(RunSpec("teaching", mechanism="dp-gd"), {"lam": [0.01]}, False, 0.3)
+    yield [
+        t.right(None),
+        t.right((Fit(np.array([[[1.0, 2.0, 0.5]]]), None), Published(np.array([1.0, 2.0, 0.5]), 1e-09, True))),
+        t.right(
+            (
+                Fit(np.array([[[1.0, 2.0, 0.5]]]), None, constant_label=np.array([[1.0]])),
+                Published(np.array([1.0, 2.0, 0.5]), 1e-09, True),
+            )
+        ),
+        t.settle(0, Budget(0.3, 1e-05)).spec,
+    ]
+    seen = []
+    tuning.private_search(RunSpec("teaching", mechanism="output-gaussian"), {"lam": [0.01, 0.1]}, monitor=seen.append)
+    m = tuning.private_search(
+        RunSpec("teaching", mechanism="dp-gd", epsilon=2.0),
+        {"steps": [3, 7]},
+        all_rows=True,
+        held_out=0.4,
+        mean_runs=3.0,
+        distribution="geometric",
+    )
+    yield from [[min(seen)], [m.rows, m.searched, m.each, m.calibration.budget, len(m.calibration.conditions), m.spec.epsilon]]
+
+
+def releasing_examples() -> Iterator[Any]:
+    yield from [
+        card._plain("a_b *c* <i> 1-2"),
+        [
+            [grid.step_of(s) for s in (1e-20, 0.3, 5.0)],
+            [grid.public_step(*some) for some in ((100, 0.5, 0.1), (100, 4.0, 0.1), (100, 0.5, 3.0), (10**12, 1.0, 1.0))],
+        ],
+        grid.add_on_grid(np.array([0.3, -0.7]), 0.01, "gaussian", 0.002, random.Random(1)),
+        grid.add_on_grid(np.array([0.3, -0.7]), 0.01, "gamma-sphere", float("nan"), random.Random(1)),
+        [
+            grid.add_grid_slack(built, built.calibrate(make_problem().setting, Budget(e, d)), 5).proved_budget
+            for m, e, d in (
+                ("output-gaussian", 1.0, 1e-05),
+                ("cms-output", 2.0, 0.0),
+                ("cms-output", 600.0, 0.0),
+                ("dp-gd", 1.0, 1e-05),
+            )
+            for built in [dpviz.RunSpec(mechanism=m).build()]
+        ],
+        [grid._happens(a, b, random.Random(k)) for k in range(12) for a, b in ((0, 1), (1, 2), (5, 2))],
+    ]
