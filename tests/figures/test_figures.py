@@ -138,12 +138,6 @@ def paths(root: ElementTree.Element) -> list[str]:
     return [e.get("d", "") for e in root.iter("path")]
 
 
-def test_a_line_goes_through_the_pixels_of_its_values() -> None:
-    root = drawn([{"x": [0, 5, None, 10], "y": [0, 1, 2, 3], "mode": "lines"}], {"range": [0, 10]}, {"range": [0, 3]})
-    assert "M100 320L350 220M600 20" in paths(root)
-    assert root.get("aria-label") == "words"
-
-
 def test_logarithmic_axes_and_annotations_on_them() -> None:
     note = {"x": 1, "y": 0, "text": "<b>ten</b> &lt;", "showarrow": False}
     root = drawn(
@@ -156,26 +150,6 @@ def test_logarithmic_axes_and_annotations_on_them() -> None:
     text = next(t for t in root.iter("text") if "ten" in "".join(t.itertext()))
     assert "".join(text.itertext()) == "ten <"
     assert text[0].get("x") == "350"
-
-
-def test_bars_stack_from_their_base() -> None:
-    bars = [
-        {"type": "bar", "orientation": "h", "x": [2], "y": [0], "width": 0.5, "marker": {"color": c}} for c in ("red", "blue")
-    ]
-    root = drawn(bars, {"range": [0, 10]}, {"range": [-0.5, 0.5]}, barmode="stack")
-    boxes = [r for r in root.iter("rect") if r.get("fill") in ("red", "blue")]
-    assert [(b.get("x"), b.get("width"), b.get("y"), b.get("height")) for b in boxes] == [
-        ("100", "100", "95", "150"),
-        ("200", "100", "95", "150"),
-    ]
-
-
-def test_heat_maps_leave_cells_without_a_value_out() -> None:
-    z = np.array([[0.0, 1.0], [np.nan, 0.5]])
-    heat = {"type": "heatmap", "z": z, "colorscale": [[0, "#000000"], [1, "#ffffff"]]}
-    root = drawn([heat], {"range": [-0.5, 1.5]}, {"range": [-0.5, 1.5]})
-    cells = {r.get("fill"): (r.get("x"), r.get("y")) for r in root.iter("rect") if r.get("fill", "").startswith("#")}
-    assert cells == {"#000000": ("100", "170"), "#ffffff": ("350", "170"), "#808080": ("350", "20")}
 
 
 def test_text_from_outside_stays_text() -> None:

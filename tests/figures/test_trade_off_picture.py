@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support import assert_words
 
-from dpviz.figures import data, groups, guarantees, influence, plane, read_out, scores
+from dpviz.figures import data, groups, guarantees, influence, plane, read_out
 from dpviz.figures.curves import Curve, trade_off
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
 from dpviz.figures.lines import Bar, bars, powers
@@ -33,20 +33,6 @@ def test_every_line_carries_its_whole_name_and_one_its_band(count: int) -> None:
     assert [t.y for t in fig.data if t.name == "majority 40.0 %"] == [(40.0, 40.0)]
     assert sum(t.fill == "toself" for t in fig.data) == 1
     assert fig.layout.shapes[0].x0 == 0.5
-
-
-def test_the_list_is_ranked_by_the_values_at_the_chosen_budget() -> None:
-    theme = THEMES["light"]
-    ends = pd.DataFrame({"epsilon": [0.1, 1.0], "low": [0.4, 0.7], "high": [0.6, 0.9], "draws": 10, "exact": False})
-    means = {"first at 1": [0.5, 0.9], "first at 0.1": [0.6, 0.8]}
-    lines = [
-        Curve(name, look(theme, name, "output", k), ends.assign(mean=mean), False, "proved")
-        for k, (name, mean) in enumerate(means.items())
-    ]
-    for here, first in ((0.1, "first at 0.1 60.0 %"), (1.0, "first at 1 90.0 %")):
-        fig = trade_off(lines, theme, quantity="accuracy", title="a", baselines={}, wanted=None, span=(0.1, 1.0), here=here)
-        entries = sorted((n for n in fig.layout.annotations if "<span" in n.text), key=lambda n: -n.yshift)
-        assert entries[0].text.replace("<br>", " ").endswith(first)
 
 
 @pytest.mark.parametrize("odds", [[], [(0.1, 0.506), (1.0, 0.553)]])
@@ -140,17 +126,6 @@ def test_positions_that_are_exponents_are_read_as_the_numbers_that_they_stand_fo
 
 
 LOOK = Look("Output perturbation (Gaussian)", "#1a4a94", "solid", "circle")
-RATES = pd.DataFrame({"model": ["private", "private", "non-private"], "x": [0.0, 1.0, 0.5]})
-
-
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_axes_carry_names_of_quantities_and_the_legend_those_of_models(diagonal: bool) -> None:
-    table = RATES.assign(mean=[0.0, 1.0, 0.5], low=0.0, high=1.0)
-    fig = scores.curve(table, LOOK, LIGHT, x="false-positive rate", y="recall", diagonal=diagonal)
-    assert [one.name for one in fig.data if one.name] == [LOOK.name, "non-private"]
-    assert "recall" in [one.text for one in fig.layout.annotations]
-    assert fig.layout.xaxis.ticksuffix == fig.layout.yaxis.ticksuffix == " %"
-    assert max(fig.data[1].x) == 100
 
 
 def test_methods_of_one_technique_are_told_apart() -> None:

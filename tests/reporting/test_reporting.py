@@ -38,7 +38,7 @@ from dpviz.figures import style
 from dpviz.mechanisms.attack import strongest_attack
 from dpviz.models import get_model
 from dpviz.privacy.budget import Status
-from dpviz.reporting import Chart, Document, Table, Text, python_call, render, report_of, shell_call, words
+from dpviz.reporting import Document, Table, Text, python_call, render, report_of, shell_call, words
 from dpviz.reporting.calls import sweep_shell_call
 from dpviz.reporting.notebook import notebook_of
 
@@ -63,27 +63,6 @@ def test_one_file_holds_everything_and_asks_for_nothing(checked: bool, monkeypat
     for part in (*parts.split("|"), "default-src 'none'", "at ε = 1 has"):
         assert part in html.replace("&#39;", "'")
     assert html.count("<figcaption>") == 6
-
-
-def test_a_report_shows_scores_and_says_which_rows_they_are_from() -> None:
-    made = report_of(SPEC)
-    result = dpviz.run(SPEC)
-    test = result.setup.test
-    charts = {one.words: one for one in made.parts if isinstance(one, Chart)}
-    (roc,) = (one for message, one in charts.items() if message.startswith("ROC curve on 80 test rows"))
-    (calibration,) = (one for message, one in charts.items() if message.startswith("Calibration curve on 80 test rows"))
-    (matrix,) = (one for one in made.parts if isinstance(one, Table) and one.caption.startswith("Confusion matrix"))
-    values = matrix.frame.set_index("what")["private"]
-    labels = result.setup.dataset.label_names
-    counts = [float(values[f"{a}, called {b}"]) for a in labels for b in labels]
-    assert sum(counts) == len(test.y) == 80
-    assert values["Accuracy"] == f"{100 * result.accuracy.mean():.1f} %"
-    area = np.trapezoid(roc.table.query("model == 'private'")["mean"], np.linspace(0, 1, 101))
-    assert np.isclose(area, result.metrics["roc_auc"].mean(), atol=0.02)
-    shares = calibration.table.query("model == 'private'")
-    assert np.isclose((shares["observed"] * shares["rows"]).sum() / shares["rows"].sum(), (test.y > 0).mean(), atol=0.1)
-    released = report_of(dataclasses.replace(SPEC, mechanism="majority"))
-    assert not [one for one in released.parts if isinstance(one, Chart) and "ROC" in one.words], "a label has no scores"
 
 
 def test_a_report_speaks_the_metric_that_is_asked_for() -> None:

@@ -11,9 +11,9 @@ from support import Cancelled, cancel
 
 import dpviz
 from dpviz.auditing.attacks.attacked import detections_allowed
-from dpviz.auditing.attacks.exposure import FACTS, associations, describe_row, exposure
+from dpviz.auditing.attacks.exposure import FACTS, associations, exposure
 from dpviz.auditing.attacks.halves import JOINED, SHADOW, TARGET, Halves, KeptModels, train_models
-from dpviz.auditing.attacks.study import attack_over_epsilon, attack_run, watch_attacks
+from dpviz.auditing.attacks.study import attack_run, watch_attacks
 from dpviz.auditing.result import NO_VIOLATION
 from dpviz.common import version
 from dpviz.common.version import content_hash
@@ -77,14 +77,6 @@ def test_a_planted_wrong_label_is_the_most_exposed_row() -> None:
     first = found.rows.iloc[0]
     assert first["attacks_that_find"] >= 2
     assert first["lira-online_found"] - first["lira-online_alarms"] > 0.4
-
-
-def test_over_epsilon_the_comparison_is_computed_once() -> None:
-    tables = list(attack_over_epsilon(QUICK, [0.1, 10.0], 64, 64, attacks=["lira-online"]))
-    assert [t["epsilon"].iloc[0] for t in tables] == [0.1, 10.0]
-    assert tables[0]["non_private"].equals(tables[1]["non_private"])
-    assert tables[0]["non_private"].notna().any()
-    assert (tables[0]["allowed"] < tables[1]["allowed"]).all()
 
 
 def test_progress_rises_to_the_end_and_cancelling_stops() -> None:
@@ -215,18 +207,6 @@ def test_rows_of_large_influence_are_easier_to_find_and_noise_ends_that() -> Non
     noisy = replace(spec, mechanism="output-gaussian", epsilon=0.01)
     none = associations(exposure(attack_run(noisy, 256, 16, attacks=["loss-threshold"], baseline=False))).set_index("fact")
     assert abs(none.loc["influence", "correlation"]) < 0.2
-
-
-def test_facts_belong_to_their_rows() -> None:
-    spec = dpviz.RunSpec("iris", mechanism="dp-gd", params={"steps": 5})
-    found = attack_run(spec, 64, 16, attacks=["loss-threshold"], baseline=False)
-    exposed, result = exposure(found), dpviz.run(replace(spec, seeds=1))
-    assert exposed.index.equals(found.rows.index)
-    assert exposed["margin"].equals(result.instances["margin_non_private"].loc[exposed.index].rename("margin"))
-    by_position = dict(zip(result.instances.index, dpviz.influence_of(spec).newton_norm, strict=True))
-    assert exposed["influence"].to_dict() == pytest.approx(by_position)
-    assert exposed["individual_epsilon"].max() == pytest.approx(result.individual.epsilon.max())
-    assert "label" in describe_row(found, int(exposed.index[0]))
 
 
 @pytest.mark.long

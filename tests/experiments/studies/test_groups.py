@@ -1,6 +1,4 @@
-"""Groups, scores and what groups pay, refereed by fairlearn and scikit-learn; releases at several budgets."""
-
-from dataclasses import replace
+"""Groups and curves of scores, refereed by fairlearn and scikit-learn; why groups pay; releases at several budgets."""
 
 import numpy as np
 import pandas as pd
@@ -13,14 +11,12 @@ from support import assert_refused
 import dpviz
 from dpviz.dashboard.groups.cost_by_group import sentence
 from dpviz.datasets import Dataset
-from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import cost_by_group as costs
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
-from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, SMALL, Grouping, group, measure_groups, report
+from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, Grouping, group, measure_groups, report
 from dpviz.experiments.studies.releases import releases
-from dpviz.experiments.studies.scores import BINS, GRID, Scores, scores
+from dpviz.experiments.studies.scores import GRID, Scores, scores
 
-SPEC = dpviz.RunSpec("census-2000", mechanism="dp-gd", seeds=2)
 REFEREES = {"accuracy": accuracy_score, "recall": true_positive_rate, "false_positive_rate": false_positive_rate}
 
 
@@ -48,43 +44,6 @@ def test_measures_of_groups_are_those_of_fairlearn() -> None:
                     inside = ((index == k) & np.isin(y, rows[measure])).any()
                     mine = ours[measure][r, k]
                     assert mine == pytest.approx(value, rel=1e-12) if inside else np.isnan(mine)
-
-
-def test_the_report_is_what_a_direct_call_gives_and_gaps_are_fairlearns_difference() -> None:
-    epsilons = (0.3, 3.0)
-    found = report(releases(SPEC, epsilons), Grouping("education"))
-    setup = setup_for(SPEC)
-    test = setup.split.test
-    labels = setup.dataset.frame["education"].astype(str).to_numpy()[test]
-    large = [name for name in found.groups.names if (labels == name).sum() >= SMALL]
-    assert found.compared == large
-    assert found.sizes["test"].sum() == len(test)
-    assert found.sizes["small"].any(), "the case has a small group, which the gap leaves out"
-    kept = np.isin(labels, large)
-    for epsilon in epsilons:
-        result = dpviz.run(replace(SPEC, epsilon=epsilon))
-        scores = result.theta @ setup.dataset.X[test].T
-        gaps = []
-        for seed, row in enumerate(scores):
-            called = np.where(row >= 0, 1, -1)
-            frame = MetricFrame(metrics=accuracy_score, y_true=setup.test.y, y_pred=called, sensitive_features=labels)
-            part = found.draws[(found.draws["epsilon"] == epsilon) & (found.draws["seed"] == seed)].set_index("group")
-            assert part["accuracy"].to_dict() == pytest.approx(frame.by_group.to_dict())
-            means = pd.Series(row).groupby(labels).mean()
-            assert part["mean_score"].to_dict() == pytest.approx(means.to_dict())
-            compared = MetricFrame(
-                metrics=accuracy_score, y_true=setup.test.y[kept], y_pred=called[kept], sensitive_features=labels[kept]
-            )
-            gaps.append(compared.difference(method="between_groups"))
-        row = found.gaps().set_index("epsilon").loc[epsilon]
-        assert row["mean"] == pytest.approx(np.mean(gaps))
-        curve = found.curves().query("epsilon == @epsilon").set_index("group")
-        assert (curve["low"] <= curve["mean"] + 1e-12).all()
-        assert (curve["mean"] <= curve["high"] + 1e-12).all()
-    base = found.baseline("majority")
-    label = 1.0 if setup.problem.rows.y.sum() >= 0 else -1.0
-    assert base[large[0]] == pytest.approx((setup.test.y[labels == large[0]] == label).mean())
-    assert found.baseline("majority", "mean_score").isna().all()
 
 
 def table(**values: object) -> Dataset:
@@ -146,13 +105,6 @@ def found() -> Scores:
     return scores(SCORED, dpviz.run(SCORED).theta)
 
 
-def test_values_are_probabilities_of_the_released_models(found: Scores) -> None:
-    result = dpviz.run(SCORED)
-    raw = result.theta @ result.setup.dataset.X[result.setup.split.test].T
-    assert found.probabilities
-    np.testing.assert_allclose(found.values["private"], 1 / (1 + np.exp(-raw)))
-
-
 def test_curves_are_those_of_scikit_learn(found: Scores) -> None:
     for model, values in found.values.items():
         recalls, precisions = [], []
@@ -168,33 +120,6 @@ def test_curves_are_those_of_scikit_learn(found: Scores) -> None:
             np.testing.assert_allclose(part["low"], np.quantile(lines, 0.1, axis=0))
 
 
-def test_the_confusion_matrix_follows_the_threshold(found: Scores) -> None:
-    for threshold in (0.2, 0.5, 0.8, 1.1):
-        table = found.confusion(threshold)
-        for model, values in found.values.items():
-            each = [referee.confusion_matrix(found.y, np.where(row >= threshold, 1, -1), labels=[-1, 1]) for row in values]
-            (tn, fp), (fn, tp) = np.mean(each, axis=0)
-            row = table.loc[model]
-            names = ["true_negative", "false_positive", "false_negative", "true_positive"]
-            assert row[names].to_list() == pytest.approx([tn, fp, fn, tp])
-            assert row["recall"] == pytest.approx(tp / (tp + fn))
-    assert np.isnan(found.confusion(1.1).loc["non-private", "precision"])
-
-
-def test_reliability_is_calibration_in_equal_intervals(found: Scores) -> None:
-    values = found.values["non-private"][0]
-    part = found.reliability().query("model == 'non-private'")
-    observed, predicted = [], []
-    for k in range(BINS):
-        inside = np.minimum((values * BINS).astype(int), BINS - 1) == k
-        if inside.any():
-            observed.append((found.y[inside] > 0).mean())
-            predicted.append(values[inside].mean())
-    assert part["observed"].to_list() == pytest.approx(observed)
-    assert part["predicted"].to_list() == pytest.approx(predicted)
-    assert part["rows"].sum() == len(values)
-
-
 def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
     assert found.distribution().groupby(["model", "label"])["share"].sum().to_list() == pytest.approx([1.0] * 4)
     assert scores(SCORED, np.zeros((2, 27)), np.ones(2)) is None
@@ -206,42 +131,6 @@ def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
         (0.0, 1.0),
     )
     assert made.reliability().empty
-
-
-COSTLY = dpviz.RunSpec("census-500", mechanism="dp-gd", seeds=3, epsilon=0.3, params={"clip_norm": 1.0})
-
-
-def test_every_column_is_what_the_released_models_say() -> None:
-    found = cost_by_group(COSTLY, Grouping("region"))
-    table = found.table.set_index("group")
-    result = dpviz.run(COSTLY)
-    data, train = result.setup.dataset, result.setup.split.train
-    group, y = data.frame["region"].astype(str).to_numpy()[train], data.y[train]
-    before = result.non_private.theta @ data.X[train].T >= 0
-    after = result.theta @ data.X[train].T >= 0
-    norms = dpviz.influence_of(result.setup.problem).newton_norm
-    columns = {
-        "non_private_right": before == (y > 0),
-        "private_right": (after == (y > 0)).mean(axis=0),
-        "changed": (after != before).mean(axis=0),
-        "influence": norms,
-        "individual_epsilon": result.individual.epsilon.mean(axis=0),
-    }
-    for name, values in columns.items():
-        expected = pd.Series(values, dtype=float).groupby(group).mean()
-        assert table[name].to_dict() == pytest.approx(expected.to_dict()), name
-    assert table["rows"].sum() == len(train)
-    assert table["share"].sum() == pytest.approx(1)
-    assert table["changed"].max() > 0.02, "noise changes predictions in this case"
-    np.testing.assert_allclose(table["lost"], table["non_private_right"] - table["private_right"])
-    assert table["times_noised"].isna().all(), "DP-GD puts no noise on rows"
-    assert (table["clipped"] == 0).all(), "no gradient is longer than the clip norm"
-    counts = table["rows"].to_numpy()
-    right = np.array([[(a == (y > 0))[group == name].mean() for name in table.index] for a in after])
-    np.testing.assert_allclose(found.lost, table["non_private_right"].to_numpy() - right)
-    difference = found.lost[:, counts.argmin()] - found.lost[:, counts.argmax()]
-    assert found.more == pytest.approx(difference.mean())
-    assert found.error == pytest.approx(difference.std(ddof=1) / 3**0.5)
 
 
 def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:

@@ -1,7 +1,5 @@
 """Guarantees of all mechanisms beside the runs; tables behind the pages on sensitivity and accountants."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support import assert_refused
@@ -9,9 +7,8 @@ from support import assert_refused
 import dpviz
 from dpviz.experiments.run.setup import calibration_of, setting_of, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies import excess_risk, guarantees, noise_comparison, observed, scaling
+from dpviz.experiments.studies import guarantees, observed, scaling
 from dpviz.mechanisms.attack import Attacker, strongest_attack
-from dpviz.papers import rate_curves
 from dpviz.privacy.budget import Status
 
 
@@ -95,31 +92,3 @@ def test_what_is_observed_stays_below_the_bound_at_every_value() -> None:
     assert len(seen) == 5
     assert (seen <= worst.loc[seen.index] * (1 + 1e-6)).all()
     assert not (seen <= 0.01 * worst.loc[seen.index]).any(), "adversarial neighbours come near"
-
-
-def test_rates_go_through_the_middle_point_and_the_own_method_comes_first() -> None:
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=3, params={"clip_norm": 1.0})
-    over = excess_risk.AXES["epsilon"]
-    found = over.measure(spec, (0.1, 1.0, 10.0))
-    curves = rate_curves.rate_curves(spec, over, found)
-    assert curves[0].own
-    assert not curves[-1].own
-    for curve in curves:
-        assert curve.scaled[1] == pytest.approx(found[1].mean)
-    assert next(c for c in curves if c.own).slope == pytest.approx(-2, abs=1e-6), "d ln(1/delta)/(n eps)^2"
-    formulas = excess_risk.theory(spec, found)
-    assert list(excess_risk.table(found, formulas)["epsilon"]) == [0.1, 1.0, 10.0]
-    share = excess_risk.share_of_the_start(formulas)
-    assert 0 <= share <= 1
-    assert rate_curves.rate_curves(dpviz.RunSpec(dataset="teaching", model="mlp", mechanism="dp-sgd"), over, found) == []
-
-
-def test_accounted_noise_is_the_run_s_noise_and_gives_the_run_s_metrics() -> None:
-    spec = replace(SPEC, seed=5, split_seed=3)
-    found = noise_comparison.accounted_release(spec)
-    assert "output-gaussian" in noise_comparison.accountable_methods(spec)
-    result = dpviz.run(spec)
-    again = noise_comparison.metrics_by_noise(spec, found.mechanism, found.calibration, [found.calibration.noise_scale])
-    assert set(again) == set(result.metrics)
-    for name, values in again.items():
-        np.testing.assert_array_equal(values[0], result.metrics[name])
