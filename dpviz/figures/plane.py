@@ -1,5 +1,6 @@
 """Two-dimensional data: the points, and where each model changes its mind."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -76,7 +77,8 @@ def decision_lines(
     side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
     rows = -(-len(traces) // (2 if side_by_side else 1))  # of the legend
     wide = height != PLOT and not narrow
-    below = LEGEND_LINE * (1 if wide else rows)
+    # 60 signs are a line on a page of 1280 pixels
+    below = LEGEND_LINE * (math.ceil(sum(len(t.get("name") or "") for t in traces) / 60) if wide else rows)
     shared, seen = {"showgrid": False, "constrain": "domain"}, points[[] if person is None else [person]]
     return figure(
         theme,

@@ -70,7 +70,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "sensitivity-beside": ("Sensitivity", {"mechanism": "rsgd-ar", "pinned": A, "part": "rates", "table": "pidp"}),
     "sensitivity-lambda": ("Sensitivity", {"mechanism": "output-gaussian", "over": "lam", "start": "moves-lam"}),
     "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "bets": "true"}),
-    "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "10", "who": "typical", "trainings": "4"}),
+    "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4"}),
     "trade-off-tuned": (
         "Trade-off",
         {"methods": "dp-gd", "points": "2", "tune": "step_size,lam", "repeats": "2", "folds": "3", "start": "folds"},
