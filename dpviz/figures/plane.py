@@ -76,8 +76,7 @@ def decision_lines(
         traces.append(marker_trace(points[[person], 0], points[[person], 1], ring, name="this person"))
     side_by_side = not narrow and len(look.name) <= _BESIDE and max(map(len, classes)) <= _BESIDE
     rows = -(-len(traces) // (2 if side_by_side else 1))  # of the legend
-    wide = height != PLOT and not narrow
-    # 60 signs are a line on a page of 1280 pixels
+    wide = height != PLOT and not narrow  # 60 signs of the legend are a line at 1280 pixels
     below = LEGEND_LINE * (math.ceil(sum(len(t.get("name") or "") for t in traces) / 60) if wide else rows)
     shared, seen = {"showgrid": False, "constrain": "domain"}, points[[] if person is None else [person]]
     return figure(
