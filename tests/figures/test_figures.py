@@ -17,7 +17,7 @@ from dpviz.experiments.studies.inspected import principal_plane
 from dpviz.figures import heat, style
 from dpviz.figures import style as st
 from dpviz.figures.influence import WEBGL_FROM, against_truth, training_map
-from dpviz.figures.rows_with_noise import pictures, rule_histogram
+from dpviz.figures.rows_with_noise import rule_histogram
 from dpviz.figures.style import THEMES, Theme, light_theme
 from dpviz.figures.svg import picture
 from dpviz.mechanisms.base import FAMILIES
@@ -288,16 +288,3 @@ def test_truth_scatter_names_error_and_bound(theme: Theme) -> None:
     still = against_truth(np.r_[0.0, 0.1], np.r_[0.0, 0.1], np.zeros(2), np.arange(2), theme)
     assert_words(still.layout.annotations[0].text, "1 rows move nothing", absent=("bound",))
     assert against_truth(np.zeros(2), np.zeros(2), np.zeros(2), np.arange(2), theme).data
-
-
-def test_pictures_share_one_scale(theme: Theme) -> None:
-    before = np.arange(64.0).reshape(8, 8)
-    fig = pictures(before, before + 5, theme)
-    z = np.asarray(fig.data[0].z)
-    assert z.shape == (8, 17)
-    np.testing.assert_allclose(z[::-1][:, :8], before)
-    assert (fig.data[0].zmin, fig.data[0].zmax) == (0, 68)
-    # strong noise is cut off, so that the row does not turn into one grey
-    loud = pictures(before, 100 * (before - 30), theme).data[0]
-    assert (loud.zmin, loud.zmax) == (-63, 126)
-    assert pictures(np.ones((2, 2)), np.ones((2, 2)), theme).data

@@ -18,7 +18,6 @@ from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv
 from dpviz.datasets.table.spec import TableSpec
-from dpviz.releasing.bounds import compare
 
 pytestmark = pytest.mark.usefixtures("data_folder")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -161,26 +160,6 @@ def test_round_ranges_are_taken_at_a_click_stay_proposals_and_what_they_clip_is_
     assert mine.dataset(True).looked_at == ("size", "age"), "they are not declared"
     high = mine.spec.ranges["size"][1]
     assert f"1 value of size outside [0, {high:g}] was clipped" in text(page)
-
-
-@pytest.mark.long
-def test_declared_read_and_private_ranges_are_compared() -> None:
-    page = opened(dataset="census-2000", mechanism="output-gaussian", epsilon="3")
-    assert "of_ranges" not in text(page)
-    page.toggle(key="own.bounds").set_value(True).run()
-    until(lambda: page.run() and "with ranges found privately" in text(page), "a comparison")
-
-    def column(name: str) -> list[str]:
-        shown = next(t.value for t in page.table if "covered by ε" in t.value)[name]
-        return [value.replace("\u00a0", " ").replace("\\", "") for value in shown]
-
-    made = compare(dpviz.RunSpec("census-2000", mechanism="output-gaussian", epsilon=3.0, seeds=2))
-    assert column("covered by ε") == ["✓ public", "⚠ not those of 3 columns", "✓ for ε = 0.3, δ = 10⁻⁶"]
-    assert [row[:4] for row in column("test accuracy")] == [f"{100 * a:.1f}" for a in made.kinds["accuracy"]]
-    assert page.query_params["bounds"] in ("true", ["true"])
-    page.select_slider(key="epsilon").set_value(1.0)
-    until(lambda: page.run() and column("left for the model")[2] == "ε = 0.9, δ = 9 · 10⁻⁶", "the comparison of the new ε")
-    assert any("becomes a feature by its range" in one.value for one in opened(bounds="true").info)
 
 
 def test_private_ranges_stand_beside_those_of_the_rows() -> None:

@@ -180,24 +180,6 @@ def test_five_scenes_show_the_run_of_the_sidebar(dataset: str, mechanism: str) -
     assert len(stills(page)) == 3 + 2 * proved, "where nothing is proved nothing adds up and no bet is limited"
 
 
-def test_the_person_of_the_story_is_retrained_without_and_is_the_same_in_the_bet() -> None:
-    said = text(settled(story_page(bets="true")))
-    spec = dpviz.RunSpec("teaching", seeds=2)
-    gone = story.departure(spec, dpviz.run(spec).theta)
-    influence = inspected.row_influence(dpviz.RunSpec("teaching", seeds=2))
-    assert gone.row_id == inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).row_ids[influence.frame()["rank"].idxmin()]
-    exact = influence.leave_one_out([inspected.inspect(dpviz.RunSpec("teaching", seeds=2)).position(gone.row_id)]).norm[0]
-    assert gone.moved == pytest.approx(exact)
-    assert_words(
-        said,
-        f"Row {gone.row_id} moves the parameters by **{exact:.3g}**",
-        "400 models this attacker is right",
-        absent=("another",),
-    )
-    other = settled(story_page(who="typical"))
-    assert f"Row {gone.row_id} " not in text(other)
-
-
 def test_scenes_never_show_another_tables_person(monkeypatch: pytest.MonkeyPatch) -> None:
     page = settled(story_page())
     monkeypatch.setattr(tasks, "PATIENCE", 0.0)  # the page is drawn before the new results are there
@@ -210,14 +192,6 @@ def test_the_best_bet_is_right_as_often_as_it_says() -> None:
     for accuracy in (0.5, 0.553, 0.9, 1.0):
         cloud = story.best_bet(accuracy)
         assert np.mean((cloud["u"] > 0) == (cloud["side"] == 1)) == pytest.approx(accuracy, abs=1e-3)
-
-
-def test_twice_is_the_ledgers_composition() -> None:
-    page = settled(story_page(trainings="2"))
-    assert "2 trainings cost ε = 1.47 together" in text(page)
-    page.select_slider(key="own.trainings").set_value(3).run()
-    assert address(page)["trainings"] == "3"
-    assert "3 trainings cost ε = 1.83 together" in text(settled(page))
 
 
 def test_a_method_that_puts_noise_on_rows_is_one_button_away_and_its_rows_are_marked() -> None:

@@ -22,10 +22,8 @@ from dpviz.dashboard.trade_off import method_comparison, running, settings
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.studies import guarantees
 from dpviz.experiments.sweeps.cells import Cell
-from dpviz.experiments.sweeps.folds import summarise_splits
 from dpviz.experiments.sweeps.grid import grid
 from dpviz.papers.figures import catalogue
-from dpviz.reporting import words
 
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
 
@@ -236,21 +234,6 @@ def test_methods_that_refuse_are_left_out_of_cross_validation() -> None:
     both = able | {"bassily-sgd": {"mode": "faithful"}}
     assert left(both) == both, "control: in its own relation it stays"
     assert_refused(left, refused, match="defined for replace-one")
-
-
-@pytest.mark.long
-def test_repeated_cross_validation_starts_from_the_page() -> None:
-    page = done(opened(repeats="2", epsilon="2.0", mechanism="dp-gd"))
-    assert address(page)["repeats"] == "2"
-    page.button(key="start.folds").click().run()
-    page = support_pages.settled(page)
-    rows: pd.DataFrame = next(table.value for table in page.table if "Spread over splits" in table.value)
-    sweep = dpviz.SweepSpec("teaching", mechanisms=("cms-output", "dp-gd"), epsilons=(2.0,), seeds=2, folds=5)
-    expected = summarise_splits(dpviz.cross_validate(sweep, 2), 5)
-    assert list(rows["Mean accuracy"]) == [words.percent(mean) for mean in expected["mean"]]
-    assert list(rows["Spread over splits"]) == [words.percent(sd) for sd in expected["split_sd"]]
-    assert expected["splits"].eq(10).all()
-    assert any("--folds=5" in code.value and "--repeats=2" in code.value for code in page.code)
 
 
 @pytest.mark.long

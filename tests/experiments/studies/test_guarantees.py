@@ -36,20 +36,6 @@ def test_each_noise_is_that_of_the_run_at_its_own_regularisation_and_no_attacker
         assert attack is None or 2 * attack.accuracy - 1 <= 0.9 * (1 + 1e-6), one.spec.mechanism
 
 
-def test_accuracies_are_those_of_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = {name: dpviz.list_mechanisms()[name] for name in ("majority", "output-gaussian", "dp-gd")}
-    monkeypatch.setattr(guarantees, "list_mechanisms", lambda: few)
-    spec = RunSpec("teaching", mechanism="dp-gd", params={"steps": 5}, seeds=3)
-    first, *_, last = guarantees.watch(spec)
-    assert first.metrics == {}
-    assert list(last.metrics) == ["output-gaussian", "dp-gd"]
-    np.testing.assert_array_equal(last.metrics["dp-gd"]["accuracy"], dpviz.run(spec).accuracy)  # its own hyperparameters
-    other = dpviz.run(RunSpec("teaching", mechanism="output-gaussian", seeds=3))
-    np.testing.assert_array_equal(last.metrics["output-gaussian"]["accuracy"], other.accuracy)
-    assert last.expected["output-gaussian"]["accuracy"] == other.expected_accuracy != other.accuracy.mean()
-    assert last.baselines.at["majority", "accuracy"] == other.majority.accuracy
-
-
 SPEC = dpviz.RunSpec(dataset="teaching", mechanism="output-gaussian", seeds=2)
 
 
