@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from support import assert_words
 
-from dpviz.figures import data, groups, guarantees, influence, plane, read_out
+from dpviz.figures import data, guarantees, influence, plane, read_out
 from dpviz.figures.curves import Curve, trade_off
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
 from dpviz.figures.lines import Bar, bars, powers
@@ -151,14 +151,6 @@ def test_a_bar_that_leaves_the_axis_has_its_words_behind_its_name() -> None:
     assert list(fig.data[0].x) == [0.7, 314.0]
     assert list(fig.data[0].text) == ["0.7", ""]
     assert [a.text for a in fig.layout.annotations] == ["in use", "any number of epochs: 314 (bar cut)"]
-
-
-def test_every_name_beside_the_groups_is_tied_to_its_line() -> None:
-    points = pd.DataFrame({"epsilon": [0.1, 10.0], "mean": 0.5, "low": 0.4, "high": 0.6})
-    lines = [groups.GroupLine(name, points, at, LOOK) for name, at in (("b", 0.80), ("a", 0.81))]
-    fig = groups.groups(lines, LIGHT, here=99.0)
-    assert [(line.y0, line.line.color) for line in fig.layout.shapes] == [(81.0, LOOK.colour), (80.0, LOOK.colour)]
-    assert fig.layout.yaxis.range[1] > fig.layout.shapes[0].y1 > fig.layout.shapes[1].y1
 
 
 AXIS = np.linspace(-1.0, 1.0, 41)
