@@ -121,7 +121,7 @@ def permuted(name: str) -> Scale:
     """RSGD by Rényi divergence: the noise at which the mixture of its positions gives the budget."""
 
     def scale(cal: Calibration, v: dict[str, Any]) -> float:
-        built = ALL[name].from_params(v).settled(SETTING, cal.budget)
+        built = ALL[name].from_params(v).settle(SETTING, cal.budget)
         sizes, weights = built.position_sensitivities(SETTING), built.batches(SETTING)[2]  # type: ignore[attr-defined]
         conversion = "mironov" if v["accounting"] == "published" else "improved"
         reached, order = mixture_rdp_epsilon(DELTA, sizes, weights, cal.noise_scale, conversion)

@@ -110,7 +110,7 @@ def test_calibration_is_complete(cls: type[Mechanism], model_id: str) -> None:
 @each_model
 def test_noise_falls_as_epsilon_grows(cls: type[Mechanism], model_id: str) -> None:
     problem, budgets = make_problem(n=400, model=model_id), [Budget(e, 1e-5) for e in (0.1, 0.5, 1.0, 3.0, 10.0)]
-    built = cls().settled(problem.setting, budgets[2])  # an automatic batch may fall with the noise
+    built = cls().settle(problem.setting, budgets[2])  # an automatic batch may fall with the noise
     cals = [built.calibrate(problem.setting, budget) for budget in budgets]
     noise = [c.noise_scale for c in cals]
     if noise[0] == 0:
@@ -170,7 +170,7 @@ def bounded_pairs(cls: type[Mechanism], model_id: str, pairs: int) -> tuple[floa
     distances = []
     problem = make_problem(n=30, d=3, lam=0.1, model=model_id)
     built, (cal,) = calibrated(cls, problem, 1.0)
-    built = built.settled(problem.setting, cal.budget)
+    built = built.settle(problem.setting, cal.budget)
     for k in range(pairs):
         if k % 50 == 0:
             problem = make_problem(n=30, d=3, lam=0.1, model=model_id, seed=k)

@@ -57,11 +57,11 @@ def of_calibration(built: Mechanism, model: str, shape: tuple[int, int, float], 
     if built.refusal(setting) is not None:
         return None
     declared = built.calibrate(setting, budget)
-    found: dict[str, Any] = {"calibration": declared, "settled": built.settled(setting, budget)}
+    found: dict[str, Any] = {"calibration": declared, "settled": built.settle(setting, budget)}
     if isinstance(built, can.BoundsSensitivity):
         found["bounds"] = built.sensitivity_bounds(setting)
     if isinstance(built, can.DeclaresEvent):
-        found["event"] = built.released(setting, declared)
+        found["event"] = built.released_event(setting, declared)
     if isinstance(built, can.HasExcessTheory):
         found["excess"] = built.excess_theory(setting, declared.noise_scale, 0.3, EIGENVALUES)
     if isinstance(built, can.CountsSteps):

@@ -133,7 +133,7 @@ class AuditResult:
             return self.noise.p_value(mu)
         return self.middle.p_value(mu) if self.assumption else None
 
-    def against(self, budget: Budget | None) -> str:
+    def evidence_against(self, budget: Budget | None) -> str:
         """The evidence against a budget at `confidence`, in words; "" where there is none.
 
         The bound free of assumptions and, where it has a meaning, one Gaussian test. Each has half of the error probability, so
@@ -148,7 +148,7 @@ class AuditResult:
 
     def exceeds(self, budget: Budget | None) -> bool:
         """True where the audit contradicts a budget; see `against`."""
-        return bool(self.against(budget))
+        return bool(self.evidence_against(budget))
 
     @property
     def verdict(self) -> str:

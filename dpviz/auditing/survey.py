@@ -90,7 +90,7 @@ def _audited(mechanism: Mechanism, model: Model, budget: Budget, runs: int, seed
         result.epsilon_lower,
         math.nan if gaussian is None else gaussian,
         result.verdict,
-        result.against(cal.claimed_budget) or result.against(cal.proved_budget),
+        result.evidence_against(cal.claimed_budget) or result.evidence_against(cal.proved_budget),
     )
 
 

@@ -94,8 +94,8 @@ def _values(result: AuditResult, mechanism: Mechanism) -> dict[str, Any]:
         "epsilon_ceiling": result.ceiling,
         "epsilon_lower_gaussian": result.gaussian_epsilon_lower,
         "epsilon_lower_measured_noise": result.measured_epsilon_lower,
-        "against_claimed": result.against(result.calibration.claimed_budget) or None,
-        "against_proved": result.against(result.calibration.proved_budget) or None,
+        "against_claimed": result.evidence_against(result.calibration.claimed_budget) or None,
+        "against_proved": result.evidence_against(result.calibration.proved_budget) or None,
     }
 
 

@@ -140,7 +140,7 @@ def _attacked(
         "measure": attacker.measure,
         "most": attacker.most,
         "at_fpr": attacker.at_fpr if attacker.measure == "tpr" else None,
-        "reached": attacker.reached(mechanism, setting, cal),
+        "reached": attacker.largest_reach(mechanism, setting, cal),
         "epsilon_by_budget": alone,
         "noise_by_budget": noise,
     }

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     shown = table.iloc[at]
     if options.retrain:
         with Bar() as bar:
-            shown = shown.assign(retrained=inspected.retrained(spec, at, bar).norm)
+            shown = shown.assign(retrained=inspected.retrain_without(spec, at, bar).norm)
     norm = float(np.linalg.norm(influence.theta))
     values = {
         "run": answers.run(resolve(spec)),

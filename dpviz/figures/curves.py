@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.lines import FLOOR, SIGNS, Label, listed, room, wrap
+from dpviz.figures.lines import FLOOR, SIGNS, Label, list_entries, room, wrap
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin
 from dpviz.figures.traces import axis_title_above, band_trace, line_trace, marker_trace, note, vertical_line
 
@@ -107,7 +107,7 @@ def trade_off(
         **_CLICKS,
         annotations=[
             axis_title_above(title, 56, 52 if odds else 8),
-            *([] if narrow else listed(names, lines, theme, rising=quantity not in LOSSES)),
+            *([] if narrow else list_entries(names, lines, theme, rising=quantity not in LOSSES)),
             *(name for _, name in marks),
         ],
         shapes=[mark for mark, _ in marks],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from dpviz.figures.lines import SIGNS, Label, leaders, listed, room, wrap
+from dpviz.figures.lines import SIGNS, Label, leaders, list_entries, room, wrap
 from dpviz.figures.style import FONT_SIZE, LEGEND_LINE, Look, Theme, Trace, escape, fade, figure, margin, shorten
 from dpviz.figures.traces import band_trace, horizontal_bars, line_trace, marker_trace, note, vertical_line
 
@@ -220,7 +220,7 @@ def _figure(
         height=max(_PLOT, tall) + above + 58,
         margin=margin(left=58, top=above, right=right if names else 16),
         showlegend=not names,
-        annotations=listed(names, parts, theme, rising=True),
+        annotations=list_entries(names, parts, theme, rising=True),
         shapes=marks,
         x={
             "title": "privacy budget ε",

@@ -241,7 +241,7 @@ def room(lines: Sequence[list[str]]) -> tuple[int, int]:
     return LINE * sum(map(len, lines)), round(34 + SIGN * (longest + 2))
 
 
-def listed(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, rising: bool) -> list[Trace]:
+def list_entries(names: Sequence[Label], lines: Sequence[list[str]], theme: Theme, *, rising: bool) -> list[Trace]:
     """The entries right of the plot, the largest value on top, or the smallest where less is better."""
     order = _ranked(names, rising=rising)
     notes, above = [], 0

@@ -78,7 +78,7 @@ class AllRows:
         self.team.__exit__(*error)
 
     @staticmethod
-    def shared(problem: Problem, replicas: int) -> bool:
+    def shares_rows(problem: Problem, replicas: int) -> bool:
         """True where threads share the rows."""
         return _parts_of(problem, replicas) > 1
 

@@ -200,7 +200,7 @@ class Attacker:
     def __str__(self) -> str:
         return f"{self.measure}={self.most:g}" + (f"@fpr={self.at_fpr:g}" if self.measure == "tpr" else "")
 
-    def reached(self, mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float:
+    def largest_reach(self, mechanism: Mechanism, setting: Setting, calibration: Calibration) -> float:
         """The most that any attacker reaches against a calibration; infinite where nothing is proved."""
         attack = strongest_attack(mechanism, setting, calibration)
         if attack is None:
@@ -229,7 +229,7 @@ def epsilon_for(attacker: Attacker, mechanism: Mechanism, setting: Setting, delt
             calibration = protection.calibrate(mechanism, setting, Budget(epsilon, delta))
         except InvalidInput:  # a budget that this mechanism cannot meet is no answer
             return math.inf
-        return attacker.reached(mechanism, setting, calibration) - attacker.most
+        return attacker.largest_reach(mechanism, setting, calibration) - attacker.most
 
     if _proves_nothing(mechanism, setting, delta):
         raise InvalidInput(

@@ -266,7 +266,7 @@ class Mechanism(ABC):
             return chosen
         return declared.check(knob, self.automatic(knob, setting, budget))
 
-    def settled(self, setting: Setting, budget: Budget, rows: int = 0) -> Self:
+    def settle(self, setting: Setting, budget: Budget, rows: int = 0) -> Self:
         """The same mechanism with every automatic knob set to its value for this budget.
 
         Args:

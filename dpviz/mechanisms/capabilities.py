@@ -76,7 +76,7 @@ class DeclaresEvent(Mechanism):
     """The release is stated as an event, with the noise of a calibration, for all accountants."""
 
     @abstractmethod
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         """The released event; None where this form has no such statement. Without noise it is not asked for."""
 
 
@@ -87,8 +87,8 @@ class ReleasesGaussians(DeclaresEvent):
     def releases(self, setting: Setting) -> Event | None:
         """The release with noise of standard deviation 1; None where this form adds other noise or has another proof."""
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        event = self.settled(setting, calibration.budget).releases(setting)
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
+        event = self.settle(setting, calibration.budget).releases(setting)
         return None if event is None else scale_noise(event, calibration.noise_scale)
 
 

@@ -37,7 +37,7 @@ class Changes(StrEnum):
 class Form:
     """The kind of control that sets a value on a page; a page has a widget for each kind."""
 
-    def shown(self, knob: Knob, value: Any) -> Any:
+    def widget_value(self, knob: Knob, value: Any) -> Any:
         """The value of the widget where the knob has `value`."""
         return value
 
@@ -64,7 +64,7 @@ class Pick(Form):
 class Line(Form):
     """Set by typing text, which is read when it was typed; an empty line stands for None."""
 
-    def shown(self, knob: Knob, value: Any) -> Any:
+    def widget_value(self, knob: Knob, value: Any) -> Any:
         return "" if value is None else knob.text(value)
 
 
@@ -85,7 +85,7 @@ class Enter(Form):
     integer: bool
     optional: bool
 
-    def shown(self, knob: Knob, value: Any) -> Any:
+    def widget_value(self, knob: Knob, value: Any) -> Any:
         return value or None if self.optional else value
 
 

@@ -145,7 +145,7 @@ def knob_value(mechanism: Mechanism, knob: str, setting: Setting, budget: Budget
 
 def settle(mechanism: Built, setting: Setting, budget: Budget, rows: int = 0) -> Built:
     """The mechanism of a run with every automatic knob set; see `Mechanism.settled`."""
-    return mechanism.settled(row_setting(setting), row_budget(mechanism, setting, budget), rows)
+    return mechanism.settle(row_setting(setting), row_budget(mechanism, setting, budget), rows)
 
 
 def sensitivity_bounds(mechanism: BoundsSensitivity, setting: Setting) -> tuple[Bound, ...]:
@@ -170,7 +170,7 @@ def released_event(mechanism: DeclaresEvent, setting: Setting, calibration: Cali
     """`DeclaresEvent.released` of a run, with its preparations; None without noise or where there is no such statement."""
     if calibration.noise_scale <= 0:
         return None
-    own = mechanism.released(row_setting(setting), calibration.for_row())
+    own = mechanism.released_event(row_setting(setting), calibration.for_row())
     event = group_event(own, 1 if mechanism.draws_persons else calibration.person_rows)
     if event is None or not calibration.preparation_mu:
         return event

@@ -67,7 +67,7 @@ def by_column(rows: csr_array) -> Entries:
 
 
 @cache
-def compiled(kernel: Callable[..., Any], width: int, slope_at: Callable[..., Any]) -> Callable[..., None]:
+def compile_kernel(kernel: Callable[..., Any], width: int, slope_at: Callable[..., Any]) -> Callable[..., None]:
     """One of the three kernels for a number of replicas and the slope of a loss."""
     code = slope_at.__code__
     made: Callable[..., None] = kernel(width, register_jitable(slope_at), f"{code.co_code!r} {code.co_consts}")

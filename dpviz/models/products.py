@@ -35,7 +35,7 @@ _REPORT_ENTRIES = 10_000_000  # of rows that updates read between two reports, i
 
 
 @cache
-def compiled() -> bool:
+def has_kernels() -> bool:
     """True where numba is installed and DPVIZ_COMPILED is not 0."""
     if os.environ.get("DPVIZ_COMPILED") == "0" or find_spec("numba") is None:
         return False
@@ -53,7 +53,7 @@ def uses_kernels(rows: Rows) -> bool:
         X = rows.X
         return rows.weights is None and X.size >= _LEAST_ENTRIES and bool(np.count_nonzero(X) <= _MOST_FILLED * X.size)
 
-    return not isinstance(rows, Batch) and rows.once("sparse", decide) and compiled()
+    return not isinstance(rows, Batch) and rows.compute_once("sparse", decide) and has_kernels()
 
 
 def products(rows: Rows, precision: type[np.floating]) -> "Products":
@@ -210,9 +210,9 @@ class SparseProducts(Products):
 
         self._kernels, self._d = kernels, rows.X.shape[1]
         signed = rows.signed_rows32 if precision is np.float32 else rows.signed_rows
-        self._sparse = rows.once(f"sparse {precision}", lambda: csr_array(signed))
-        self._entries = rows.once(f"entries {precision}", lambda: kernels.by_row(self._sparse))
-        self._norms = rows.once(f"norms {precision}", lambda: rows.norms.astype(precision))
+        self._sparse = rows.compute_once(f"sparse {precision}", lambda: csr_array(signed))
+        self._entries = rows.compute_once(f"entries {precision}", lambda: kernels.by_row(self._sparse))
+        self._norms = rows.compute_once(f"norms {precision}", lambda: rows.norms.astype(precision))
 
     def margins(self, theta: Floats, block: slice) -> Array:
         # scipy adds the entries of a row in their order, for each replica alike: its bits do not depend on the others
@@ -229,13 +229,13 @@ class SparseProducts(Products):
     ) -> Floats:
         if not isinstance(rule, RowBudget | None):
             return super().gradient(theta, loss, clip_norm, weights, rule, more)
-        blocks = self.rows.once(f"blocks {self.precision}", lambda: self._kernels.by_column(self._sparse))
+        blocks = self.rows.compute_once(f"blocks {self.precision}", lambda: self._kernels.by_column(self._sparse))
         out, table, one = np.empty(theta.shape), (self._entries, blocks), self.precision(1)
         own = None if weights is None else np.ascontiguousarray(np.broadcast_to(weights, (len(self.rows), len(theta))))
         spending = (None, one, one) if rule is None else (rule.spent, rule.up, rule.limit)
         for part, width in self._parts(len(theta)):
             columns, total, active = self._columns(theta[part], width), np.zeros((self._d, width)), np.zeros(width)
-            kernel = self._kernels.compiled(self._kernels.gradient, width, loss.slope_at)
+            kernel = self._kernels.compile_kernel(self._kernels.gradient, width, loss.slope_at)
             slopes = np.empty((self._kernels.ROWS, width), self.precision)
             numbers = columns, self._norms, self.precision(clip_norm), one, self._constants(loss)
             kernel(*table, *numbers, own, more, part.start, *spending, active, slopes, total)
@@ -251,7 +251,7 @@ class SparseProducts(Products):
         for part, width in self._parts(theta.shape[1]):
             columns, short = self._columns(theta[:, part], width), np.zeros((self._d, width), self.precision)
             total, clip = np.zeros(columns.shape), self.precision(clip_norm)
-            kernel = self._kernels.compiled(self._kernels.batches, width, loss.slope_at)
+            kernel = self._kernels.compile_kernel(self._kernels.batches, width, loss.slope_at)
             kernel(self._entries, index, batches.cuts, columns, self._norms, clip, one, self._constants(loss), short, total)
             out[:, part] = total.transpose(0, 2, 1)[:, : out[:, part].shape[1]]
         return out
@@ -276,7 +276,7 @@ class SparseProducts(Products):
         for part, width in self._parts(len(steps)) if len(steps) > 1 else [(slice(0, 1), 1)]:
             w, gradient, total = np.zeros((3, self._d, width))
             eta, mine, ends = self._columns(steps[part], width), self._columns(lam[part, None], width)[0], {}
-            kernel = self._kernels.compiled(self._kernels.descend, width, loss.slope_at)
+            kernel = self._kernels.compile_kernel(self._kernels.descend, width, loss.slope_at)
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
                 after = eta, mine, window, self._constants(loss), w, gradient, total
                 kernel(rows, np.array(bounds), a, b, *after)

@@ -107,7 +107,7 @@ class Rows:
     def _derived(self) -> dict[str, Any]:
         return {}
 
-    def once(self, key: str, make: Callable[[], T]) -> T:
+    def compute_once(self, key: str, make: Callable[[], T]) -> T:
         """The cached result of `make`; of several threads that ask at the same time only one computes it."""
         if key not in self._derived:
             with _making:
@@ -121,7 +121,7 @@ class Rows:
         def cut() -> list[tuple[int, Rows]]:
             return [(part.start, self.take(part)) for part in groups(len(self), count)]
 
-        return [(0, self)] if count <= 1 else self.once(f"{count} parts", cut)
+        return [(0, self)] if count <= 1 else self.compute_once(f"{count} parts", cut)
 
     def sample(self, count: int) -> Rows:
         """Rows y_i x_i in single precision of as many rows at random, the same ones at each call; kept as `parts` are."""
@@ -130,7 +130,7 @@ class Rows:
             chosen = np.sort(np.random.default_rng(0).choice(len(self), count, replace=False))
             return Rows(self.signed_rows32[chosen].astype(float), np.ones(count))
 
-        return self.once(f"{count} at random", choose)
+        return self.compute_once(f"{count} at random", choose)
 
     def batch(self, index: NDArray[np.intp]) -> Batch:
         """Some of the rows, each array gathered only where it is asked for: cheap for mini-batches."""
@@ -154,7 +154,7 @@ class Rows:
         public = self.class_weights, self.persons, self.preparations, self.looked_at
         return Rows(X, labels, self.person_rows, self.weights, *public)
 
-    def averaged(self) -> Rows:
+    def average_persons(self) -> Rows:
         """The rows, each with its weight over the number of its person's rows: those of one person count as one row.
 
         Raises:

@@ -327,7 +327,7 @@ def _audited(
     pair = worst_case(built, get_model(run.spec.model), own, n=n, lam=setting.lam, person_rows=k)
     audited = audit(built, pair.first, pair.second, own, runs, confidence=REFUTED, monitor=monitor)
     proved = audited.calibration.proved_budget
-    if evidence := audited.against(proved):
+    if evidence := audited.evidence_against(proved):
         cause = f"an audit of {runs:,} models a side refutes {proved} by {evidence}, at {100 * REFUTED:g} % confidence"
         spent = " The ledger's entry stays: private ranges were found with its budget." if entered else ""
         raise InvalidInput("mechanism", cause, f"Publish none of its models; choose another method.{spent}")

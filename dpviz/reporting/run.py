@@ -44,7 +44,7 @@ def report_of(spec: RunSpec, monitor: Monitor = ignore, *, link: str = "", metri
     cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy, models=models)
     measure = metric or default_metric(result.setup.dataset.y)
     cost = cost_in_metric(result.spec, cost, result.theta, result.labels, measure)
-    cost = replace(cost, expected=result.expected(measure))
+    cost = replace(cost, expected=result.expected_value(measure))
     attack = strongest_attack(result.spec.build(), result.setup.problem.setting, result.calibration)
     title, cal, built = words.title(result.spec), result.calibration, result.spec.build()
     return Document(

@@ -33,7 +33,7 @@ def test_noise_that_is_too_small_is_caught(double: type[Mechanism], share: float
     for seed in range(3):
         result = audit(*quiet(double(share=share), budget), budget, runs=5000, seed=seed, confidence=0.99)  # type: ignore[call-arg]
         assert result.verdict == EXCEEDED
-        assert result.against(budget) in (BY_NOISE, BY_BOUND)
+        assert result.evidence_against(budget) in (BY_NOISE, BY_BOUND)
         if share == 0.8:  # a lie of 5 % about the scale is measured, but is too small to show in the shape of the law
             assert bool(result.warnings) == (double is QuietlyWeakNoise)
 
@@ -57,7 +57,7 @@ def test_noise_that_is_not_gaussian_is_not_measured_as_if_it_were() -> None:
 
     result = audit(*quiet(Half(), BUDGET), BUDGET, runs=1000, seed=0)
     assert result.noise is None
-    assert result.against(BUDGET) == BY_ERRORS
+    assert result.evidence_against(BUDGET) == BY_ERRORS
 
 
 def test_pure_epsilon_is_nearly_reached_and_has_no_gaussian_bound() -> None:

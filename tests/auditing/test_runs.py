@@ -111,7 +111,7 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
     params = {"epochs": 0.5} if network else {}
     spec = dpviz.RunSpec("census-15000", "mlp-2" if network else "logistic", mechanism=mechanism, seeds=1, params=params)
     run, built = dpviz.resolve(spec), spec.build()
-    chosen = built.settled(setup_for(spec).problem.setting, run.budget)
+    chosen = built.settle(setup_for(spec).problem.setting, run.budget)
     kinds = {name: knob for name, knob in built.knobs().items() if knob.automatic}
 
     def same(other: Mechanism, n: int) -> None:
@@ -122,7 +122,7 @@ def test_an_audit_has_the_automatic_hyperparameters_of_its_run(mechanism: str) -
     same(mechanism_of(spec, 1000), 1000)
     same(Halves.make(spec).mechanism, run.n_train // 2)
     if network:
-        assert chosen.sampling_rate == 0.02 != built.settled(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
+        assert chosen.sampling_rate == 0.02 != built.settle(get_model("mlp-2").setting(1000, 2, 0.1), run.budget).sampling_rate
         made = audit_run(spec, runs=40), one_run_of(spec, 20)[1], Halves.make(spec)
         assert [one.calibration.details["sampling_rate"] for one in made] == [0.02] * 3
 

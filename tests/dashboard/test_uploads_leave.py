@@ -53,7 +53,7 @@ def fill(name: str) -> SweepJob:
     cached_runs.outcome(RunSpec(dataset=name, ranges="private", seeds=2))
     seen = inspected.inspect(spec)
     inspected.row_influence(spec)
-    inspected.retrained(spec, [1, 2])
+    inspected.retrain_without(spec, [1, 2])
     inspected.noisy_rows(spec)
     releases(spec, [0.5, 1.0])
     next(table for table in guarantees.watch(spec) if table.metrics)

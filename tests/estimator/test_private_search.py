@@ -78,7 +78,7 @@ def test_every_run_is_calibrated_for_its_share(classes: int, monkeypatch: pytest
     delta = model.guarantee_.proved.delta
 
     def cost(cal: object, setting: object) -> float:
-        event = used[0].mechanism.released(setting, cal)
+        event = used[0].mechanism.released_event(setting, cal)
         return best_of(models * replace_one_curve(event), repetitions("geometric", 5.0), delta)
 
     assert used

@@ -151,8 +151,8 @@ def test_no_attacker_is_better_and_hardly_less_noise_would_do(text: str, name: s
     attacker, mechanism = Attacker.parse(text), get_mechanism(name)()
     epsilon = epsilon_for(attacker, mechanism, SETTING, DELTA)
     at, above = (mechanism.calibrate(SETTING, Budget(e, DELTA)) for e in (epsilon, 1.01 * epsilon))
-    assert attacker.reached(mechanism, SETTING, at) <= attacker.most + 1e-9
-    assert attacker.reached(mechanism, SETTING, above) > attacker.most
+    assert attacker.largest_reach(mechanism, SETTING, at) <= attacker.most + 1e-9
+    assert attacker.largest_reach(mechanism, SETTING, above) > attacker.most
     assert epsilon >= epsilon_by_budget(attacker, DELTA) * (1 - 1e-3)
 
 

@@ -161,7 +161,7 @@ def test_what_is_learnt_depends_on_the_reports_alone(model: str) -> None:
     here, there = (make_problem(n=30, d=3, model=model, seed=seed) for seed in (0, 1))
     assert (here.rows.y != there.rows.y).any()
     built, stream = build("ldp-gaussian"), spawn(0, 1)[0]
-    reports = built.reported(here) + np.random.default_rng(2).standard_normal(built.reported(here).shape)
+    reports = built.signed_records(here) + np.random.default_rng(2).standard_normal(built.signed_records(here).shape)
     learnt = built.learn(here, reports, stream)
     np.testing.assert_array_equal(built.learn(there, reports, stream), learnt)
     turned = reports.copy()

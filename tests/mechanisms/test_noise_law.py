@@ -97,7 +97,7 @@ def test_every_form_with_noise_has_that_of_a_formula_or_declares_an_event(name: 
         assert cal.noise_scale == pytest.approx(formulas.BY_HAND[name][1](cal, ALL[name].defaults() | params), rel=1e-6)
     elif cal.noise_scale > 0:
         assert isinstance(built, DeclaresEvent)
-        assert built.released(SETTING, cal) is not None
+        assert built.released_event(SETTING, cal) is not None
     assert not params.get("steps") or cal.details["steps"] == params["steps"]
 
 

@@ -159,7 +159,7 @@ def test_bounds_and_traces_that_are_shown_are_those_in_use() -> None:
 @pytest.mark.parametrize("name", [name for name, cls in dpviz.list_mechanisms().items() if issubclass(cls, BoundsSensitivity)])
 def test_the_first_bound_that_is_shown_is_the_one_that_noise_is_for(name: str) -> None:
     setting, budget = make_problem(n=60).setting, Budget(1.0, 1e-5)
-    built = build(name).settled(setting, budget)
+    built = build(name).settle(setting, budget)
     cal = built.calibrate(setting, budget)
     assert built.sensitivity_bounds(setting)[0].value == pytest.approx(cal.sensitivity, rel=1e-9)
     if name in ("outpert-gd", "output-gaussian"):

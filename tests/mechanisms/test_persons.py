@@ -215,7 +215,7 @@ def steps(q: float, averaged: bool = True) -> set[float]:
     mechanism = DPSGD(sampling_rate=q, clip_norm=0.25, batches="persons")
     problem = Problem(rows_of_one(1.0), get_model("logistic"), 0.1)
     if not averaged:
-        problem.rows.averaged = lambda: problem.rows  # type: ignore[method-assign]
+        problem.rows.average_persons = lambda: problem.rows  # type: ignore[method-assign]
     found = [float(mechanism.query(problem, np.zeros((1, 1)), [stream])[0, 0]) for stream in spawn(0, 40)]
     return {round(abs(step) * q * 40 / 0.25, 5) for step in found}
 

@@ -90,7 +90,7 @@ def drawn(name: str, params: dict[str, Any]) -> tuple[Any, Step] | None:
     problem = make_problem(n=40)
     if not isinstance(built, DeclaresEvent) or built.refusal(problem.setting):
         return None
-    event = built.released(problem.setting, built.calibrate(problem.setting, BUDGET))
+    event = built.released_event(problem.setting, built.calibrate(problem.setting, BUDGET))
     chance = [step for step in (() if event is None else steps_of(event)) if step.rate < 1]
     return (built, chance[0]) if chance else None
 

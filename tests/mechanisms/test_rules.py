@@ -75,7 +75,7 @@ def test_batches_are_as_small_as_the_training_time_needs(name: str, model: str) 
     assert wanted <= taken < 1.2 * wanted
     for epsilon in (0.1, 1.0, 10.0):
         budget = Budget(epsilon, 1e-5)
-        settled = method.settled(setting, budget)
+        settled = method.settle(setting, budget)
         assert settled.batches(setting)[0] == k  # type: ignore[attr-defined]
         shorter = settled._time(setting, 20)[-1] * k  # type: ignore[attr-defined]
         assert shorter == pytest.approx(rules.time_before_release(setting, budget, math.inf), rel=1e-9)
@@ -285,7 +285,7 @@ def test_batches_are_drawn_at_the_rate_that_the_noise_was_computed_for(
     assert cal == typed.calibrate(neighbours[n].setting, Budget(1.0, 1e-5))
     assert (cal.details["sampling_rate"], cal.details["steps"]) == (rate, round(2 / rate))
     for problem in neighbours.values():
-        assert ruled.released(problem.setting, cal) == typed.released(problem.setting, cal)
+        assert ruled.released_event(problem.setting, cal) == typed.released_event(problem.setting, cal)
         fits = [one.fit(Training(problem, [cal, cal.noiseless()], spawn(0, 2))) for one in (ruled, typed)]
         np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
         own = [one.individual(problem, cal, fits[0].theta[0], fits[0].record.select(0)) for one in (ruled, typed)]

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.models import Rows
 from dpviz.models.losses import Loss
-from dpviz.models.products import compiled
+from dpviz.models.products import has_kernels
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ def labels(n: int = N) -> np.ndarray:
 def pair(n: int = N, d: int = D) -> tuple[Rows, Rows]:
     """Rows that kernels multiply where numba is installed, and the same rows for numpy."""
     rows, dense = Rows(thin(n, d), labels(n)), Rows(thin(n, d), labels(n))
-    rows.once("sparse", lambda: True), dense.once("sparse", lambda: False)
+    rows.compute_once("sparse", lambda: True), dense.compute_once("sparse", lambda: False)
     return rows, dense
 
 
-needs_kernels = pytest.mark.skipif(not compiled(), reason="numba is not installed")
+needs_kernels = pytest.mark.skipif(not has_kernels(), reason="numba is not installed")

@@ -18,7 +18,7 @@ from tests.models.tables import needs_kernels, pair, thin
 
 pytestmark = needs_kernels
 
-if products.compiled():
+if products.has_kernels():
     from numba import njit
 
     from dpviz.models import kernels
@@ -57,21 +57,21 @@ def test_limits_are_those_of_numpy() -> None:
 
 @pytest.fixture
 def asked_anew() -> Iterator[None]:
-    products.compiled.cache_clear()
+    products.has_kernels.cache_clear()
     yield
-    products.compiled.cache_clear()
+    products.has_kernels.cache_clear()
 
 
 def test_without_numba_there_are_none(monkeypatch: pytest.MonkeyPatch, asked_anew: None) -> None:
     rows, dense = pair()
     assert products.uses_kernels(rows)
     assert not products.uses_kernels(dense)
-    products.compiled.cache_clear()
+    products.has_kernels.cache_clear()
     with monkeypatch.context() as patch:
         found = importlib.util.find_spec
         patch.setattr(products, "find_spec", lambda name: None if name == "numba" else found(name))
         assert not products.uses_kernels(rows)
-    products.compiled.cache_clear()
+    products.has_kernels.cache_clear()
     monkeypatch.setenv("DPVIZ_COMPILED", "0")
     assert not products.uses_kernels(rows)
 
@@ -99,7 +99,7 @@ def test_compiled_code_is_kept_until_the_formula_of_a_loss_changes(tmp_path: Pat
         "exec('class Other(Logistic):\\n @staticmethod\\n def slope_at(m, one):\\n  return m * ' + sys.argv[1])\n"
         "loss, table = Other(), rows.Rows(np.eye(200), np.ones(200))\n"
         "products.products(table, np.float64).batches(np.ones((1, 1, 200)), products.BatchIndices.join([np.arange(9)]), loss)\n"
-        "kernel = kernels.compiled(kernels.batches, kernels.NARROW, loss.slope_at)\n"
+        "kernel = kernels.compile_kernel(kernels.batches, kernels.NARROW, loss.slope_at)\n"
         "print(len(kernel.stats.cache_misses))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -34,7 +34,7 @@ def test_gradients_are_those_of_numpy(replicas: int, loss: Loss, kind: type[np.f
             expected = products.Products(others, np.float64).gradient(theta, loss, clip_norm)
             found = products.products(mine, kind).gradient(theta, loss, clip_norm)
             np.testing.assert_allclose(found, expected, rtol=0, atol=error * len(others))
-    if products.compiled():
+    if products.has_kernels():
         assert type(products.products(rows, kind)) is not products.Products
 
 
@@ -111,7 +111,7 @@ def test_no_row_adds_more_than_the_clip_norm(clip_norm: float) -> None:
     lengths = []
     for i in range(60):
         row = Rows(rows.X[i : i + 1], rows.y[i : i + 1])
-        row.once("sparse", lambda: True)
+        row.compute_once("sparse", lambda: True)
         lengths.append(np.linalg.norm(model.sum_gradient(theta[:5, 0].astype(np.float32), row, clip_norm=clip_norm), axis=1))
     assert np.max(lengths) <= clip_norm
     assert np.max(lengths) / (1 - 2.0**-20) > clip_norm * (1 - 1e-9)
@@ -125,7 +125,7 @@ def test_sums_of_very_many_rows_lose_no_row() -> None:
     parts = (ones.reshape(1, -1, 64).transpose(1, 0, 2) @ rows.reshape(-1, 64, 2)).sum(axis=0)
     assert np.abs(parts - exact).max() > most, "the control"
     table = Rows(np.full((1 << 16, 2), 0.1), np.ones(1 << 16))
-    table.once("sparse", lambda: True)
+    table.compute_once("sparse", lambda: True)
     found = products.products(table, np.float32).gradient(np.zeros((1, 2)), Logistic())
     assert np.abs(found + 0.5 * 0.1 * (1 << 16)).max() < 0.5 * 0.05
 

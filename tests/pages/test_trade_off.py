@@ -86,7 +86,7 @@ def test_the_first_visit_needs_no_choice_and_methods_within_the_error_of_the_bes
     chosen = page.multiselect(key="own.methods").value
     assert chosen == ["dp-gd"], "the sidebar's method while the others are measured"
     page, measure = support_pages.settled(page), METRICS["accuracy"]
-    ranks = ranking.ranked(ranking.measured_lines(dpviz.RunSpec("teaching", seeds=2)), measure)
+    ranks = ranking.rank_methods(ranking.measured_lines(dpviz.RunSpec("teaching", seeds=2)), measure)
     assert {one.one.spec.mechanism for one in ranks} == {"dp-gd", "cms-output", "output-gaussian"}, "what is claimed is not best"
     assert set(page.multiselect(key="own.methods").value) == {"dp-gd", *(one.one.spec.mechanism for one in ranks[:3])}
     assert "methods" not in address(page)

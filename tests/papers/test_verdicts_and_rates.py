@@ -313,7 +313,7 @@ def test_all_methods_with_gaussian_noise_of_one_kind_are_accounted_for() -> None
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_the_noise_in_use_is_one_of_the_options(name: str, epsilon: float) -> None:
     budget = Budget(epsilon, 1e-6)
-    mechanism = dpviz.list_mechanisms()[name]().settled(SETTING, budget)
+    mechanism = dpviz.list_mechanisms()[name]().settle(SETTING, budget)
     released = mechanism.releases(SETTING)
     cal = mechanism.calibrate(SETTING, budget)
     found = tables.options(released, budget)

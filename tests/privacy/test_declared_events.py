@@ -190,7 +190,7 @@ def declared(name: str, params: dict[str, str | bool], budget: Budget) -> tuple[
         calibration = mechanism.calibrate(SETTING, budget)
     except InvalidInput:
         return None
-    event = mechanism.released(SETTING, calibration)
+    event = mechanism.released_event(SETTING, calibration)
     return None if event is None else (calibration, event)
 
 
@@ -264,7 +264,7 @@ def test_every_number_at_another_value_costs_what_is_proved(name: str, model: st
     for params in numbers(name):
         mechanism = cls.from_params(params)
         calibration = mechanism.calibrate(setting, Budget(1.0, 1e-5))
-        event, proved = mechanism.released(setting, calibration), calibration.proved_budget
+        event, proved = mechanism.released_event(setting, calibration), calibration.proved_budget
         if event is None or proved is None:
             assert name == "majority"
             continue

@@ -345,7 +345,7 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
     setting, budget = get_model("logistic").setting(3000, 20, 1e-2), Budget(1.0, 1e-5)
     method = Method("hockey-stick", Neighbouring.REPLACE_ONE)
     for name in ("rsgd", "nsgd"):
-        mechanism = get_mechanism(name).from_params({"batch_size": 300, "epochs": 7}).settled(setting, budget)
+        mechanism = get_mechanism(name).from_params({"batch_size": 300, "epochs": 7}).settle(setting, budget)
         noisy = mechanism.noise_in_steps(setting)
         end, last, every = (noise_for(e, method, budget) for e in (mechanism.releases(setting), noisy.last, noisy.every))
         assert end < last * noisy.spread < every * noisy.spread
@@ -358,7 +358,7 @@ def test_noise_in_steps_lies_between_noise_at_the_end_and_published_iterates() -
         else:
             assert noisy.last.sensitivity == pytest.approx(own.max())
         assert noise_for(noisy.every, method, budget) == pytest.approx(gaussian_sigma(budget, np.sqrt(7) * 2 / 300), rel=1e-4)
-    averaged = get_mechanism("rsgd-ar").from_params({}).settled(setting, budget)
+    averaged = get_mechanism("rsgd-ar").from_params({}).settle(setting, budget)
     assert averaged.noise_in_steps(setting) is None
 
 

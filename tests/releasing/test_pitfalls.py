@@ -151,9 +151,9 @@ def test_a_release_is_audited_with_its_own_hyperparameters(played: list[Any]) ->
     spec = dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=2.0)
     dpviz.release(spec, audit_runs=40)
     setting = setup_for(spec).problem.setting
-    built = spec.build().settled(setting, dpviz.resolve(spec).budget)
+    built = spec.build().settle(setting, dpviz.resolve(spec).budget)
     assert (played[0], played[1].n, played[1].lam) == (built, 100, setting.lam)
-    assert built.step_size != spec.build().settled(played[1].setting, dpviz.resolve(spec).budget).step_size  # type: ignore[attr-defined]
+    assert built.step_size != spec.build().settle(played[1].setting, dpviz.resolve(spec).budget).step_size  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_audit_that_refutes_a_proof_releases_and_spends_nothing(
 
 
 def test_a_claim_that_an_audit_refutes_is_released_with_its_switch_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AuditResult, "against", lambda self, budget: "" if budget is None else BY_BOUND)
+    monkeypatch.setattr(AuditResult, "evidence_against", lambda self, budget: "" if budget is None else BY_BOUND)
     made = dpviz.release(dpviz.RunSpec("teaching", mechanism="input-perturbation"), unproved=True, audit_runs=40)
     assert "claim exceeded" in made.card
 

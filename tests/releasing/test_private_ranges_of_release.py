@@ -125,7 +125,7 @@ def test_the_audit_comes_before_the_ledger_and_again_for_other_features(
 def test_an_audit_that_refuses_after_the_ranges_says_that_the_entry_stays(
     frame: pd.DataFrame, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AuditResult, "against", lambda self, budget: "evidence" if ledger.entries() else "")
+    monkeypatch.setattr(AuditResult, "evidence_against", lambda self, budget: "evidence" if ledger.entries() else "")
     assert_refused(
         dpviz.release, spec(frame), private_ranges=True, audit_runs=60, ledger=ledger, match="The ledger's entry stays"
     )

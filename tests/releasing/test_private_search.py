@@ -34,7 +34,7 @@ def test_the_plan_meets_the_total_and_wastes_little(mechanism: str, kind: str) -
     some, distribution = candidates(1e-2, 1e-1, mechanism=mechanism), repetitions(kind, 10.0)
     made = plan(some, distribution, TOTAL)
     curves = [
-        replace_one_curve(c.mechanism.released(c.setting, cal))  # type: ignore[attr-defined]
+        replace_one_curve(c.mechanism.released_event(c.setting, cal))  # type: ignore[attr-defined]
         for c, cal in zip(some, made.calibrations, strict=True)
     ]
     score = np.asarray(rdp.ORDERS) / (2 * made.score_sigma**2)
@@ -49,7 +49,7 @@ def test_a_run_costs_more_than_the_total_allows_if_the_choice_were_free() -> Non
     each = plan(candidates(1e-2), repetitions("geometric", 10.0), TOTAL).each
     assert each.epsilon < 0.75 * TOTAL.epsilon
     cal = get_mechanism("output-gaussian")().calibrate(get_model("logistic").setting(1000, 5, 1e-2), TOTAL)
-    event = get_mechanism("output-gaussian")().released(get_model("logistic").setting(1000, 5, 1e-2), cal)
+    event = get_mechanism("output-gaussian")().released_event(get_model("logistic").setting(1000, 5, 1e-2), cal)
     assert best_of(replace_one_curve(event), repetitions("geometric", 10.0), 1e-6) > 1.5 * TOTAL.epsilon
 
 
@@ -65,7 +65,7 @@ def test_a_search_for_persons_costs_the_total_by_group_privacy(rows: int) -> Non
     assert delta * sum(np.exp(i * total.epsilon / rows) for i in range(rows)) == pytest.approx(total.delta)
 
     def cost(of: Plan) -> float:
-        released = [c.mechanism.released(c.setting, cal) for c, cal in zip(some, of.calibrations, strict=True)]  # type: ignore[attr-defined]
+        released = [c.mechanism.released_event(c.setting, cal) for c, cal in zip(some, of.calibrations, strict=True)]  # type: ignore[attr-defined]
         return max(best_of(replace_one_curve(event), distribution, delta) for event in released)
 
     assert rows * cost(made) <= total.epsilon * (1 + 1e-9)

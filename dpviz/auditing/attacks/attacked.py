@@ -76,7 +76,7 @@ class AttackedRun:
     separation: Floats
     non_private: AttackedRun | None = None
 
-    def allowed(self, false_alarms: Floats) -> Floats | None:
+    def allowed_detections(self, false_alarms: Floats) -> Floats | None:
         """(k,) the most detections that the proved guarantee allows at (k,) rates; None where nothing is proved."""
         return detections_allowed(self.mechanism, self.setting, self.calibration, np.asarray(false_alarms, float))
 
@@ -87,7 +87,7 @@ class AttackedRun:
         Columns attack, label, false_alarms, detections, low, high (limits over the target models at 95 %), allowed (by the
         guarantee; NaN where nothing is proved), non_private (detections), auc, advantage, targets.
         """
-        bound = self.allowed(np.array(RATES))
+        bound = self.allowed_detections(np.array(RATES))
         rows = []
         for name, judged in self.judged.items():
             other = None if self.non_private is None else self.non_private.judged.get(name)
@@ -120,7 +120,7 @@ class AttackedRun:
 
         Exceeded where the lower limit of any attack at any rate is above the bound, at 95 % for all of them together.
         """
-        bound = self.allowed(np.array(RATES))
+        bound = self.allowed_detections(np.array(RATES))
         if bound is None:
             return NO_CLAIM
         each = 1 - (1 - CONFIDENCE) / (len(self.judged) * len(RATES))
@@ -133,7 +133,7 @@ class AttackedRun:
         Args:
             run: what the run is called; its epsilon by default.
         """
-        found, bound = self.judged[self.best(rate)].detections_at(rate).value, self.allowed(np.array([rate]))
+        found, bound = self.judged[self.best(rate)].detections_at(rate).value, self.allowed_detections(np.array([rate]))
         count = {1: "the attack", 5: "the best of five attacks"}.get(len(self.judged), f"the best of {len(self.judged)} attacks")
         if np.isnan(found):
             return f"Too few rows and target models to count detections at {_percent(rate)} false alarms."

@@ -162,7 +162,7 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
     allows = f"{'A proved' if cal.proved_budget else 'The claimed'} ε = {words.three(promise.epsilon)}"
     allows += f" allows up to {words.percent(result.allowed)}"
     if result.verdict == EXCEEDED:
-        by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
+        by = result.evidence_against(cal.claimed_budget) or result.evidence_against(cal.proved_budget)
         how = f"ε is at least {words.three(result.epsilon_lower)}" if by == BY_BOUND else by
         return says, f"{allows}: claim exceeded ({how})."
     if result.guessed_right >= UNSAFE:
@@ -193,7 +193,7 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
     cal = result.calibration
     final = result.runs == result.requested
     claim = cal.claimed_budget or cal.proved_budget
-    by = result.against(cal.claimed_budget) or result.against(cal.proved_budget)
+    by = result.evidence_against(cal.claimed_budget) or result.evidence_against(cal.proved_budget)
     columns = st.columns(4)
     for column, (name, budget) in zip(
         columns, (("Claimed ε", cal.claimed_budget), ("Proved ε", cal.proved_budget)), strict=False

@@ -67,7 +67,7 @@ def _picture(found: AttackedRun, spec: RunSpec, theme: Theme) -> None:
     best, other = found.best(), found.non_private
     curves = {name: pictures.Roc(get_attack(name).label, judged.curve) for name, judged in found.judged.items()}
     rates = np.geomspace(curves[best].points["false_alarms"].min(), 1.0, 80)
-    bound = found.allowed(rates)
+    bound = found.allowed_detections(rates)
     without = None if other is None else pictures.Roc(get_attack(other.best()).label, other.judged[other.best()].curve)
     fig = pictures.roc(
         curves[best],
@@ -173,7 +173,7 @@ def _how(found: AttackedRun, shadows: int) -> None:
 def _curves(found: AttackedRun) -> pd.DataFrame:
     def curve_of(name: str, judged: Judged, private: bool) -> pd.DataFrame:
         curve = judged.curve.assign(attack=name, private=private)
-        bound = found.allowed(curve["false_alarms"].to_numpy()) if private else None
+        bound = found.allowed_detections(curve["false_alarms"].to_numpy()) if private else None
         return curve.assign(allowed=np.nan if bound is None else bound)
 
     parts = [curve_of(name, judged, True) for name, judged in found.judged.items()]

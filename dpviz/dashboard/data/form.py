@@ -14,7 +14,7 @@ from dpviz.datasets.table.spec import TableSpec
 SEPARATOR = "|"  # of words in one cell
 
 
-def listed(text: object) -> tuple[str, ...]:
+def words_in_cell(text: object) -> tuple[str, ...]:
     """The words in a cell."""
     return tuple(part.strip() for part in str(text or "").split(SEPARATOR) if part.strip())
 
@@ -77,9 +77,9 @@ def spec_of(edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...]
             raise InvalidInput(column, "has one end of a range only", "Give both ends, or none.")
         if not pd.isna(low):
             ranges[column] = (float(low), float(high))
-        if levels := listed(row["categories"]):
+        if levels := words_in_cell(row["categories"]):
             categories[column] = levels
-        if gaps := listed(row["words for gaps"]):
+        if gaps := words_in_cell(row["words for gaps"]):
             missing_in[column] = gaps
         value = str(row["gap value"] or "").strip()
         if value:

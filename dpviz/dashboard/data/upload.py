@@ -11,7 +11,7 @@ from dpviz.common.boundary import Boundary
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels, tables
-from dpviz.dashboard.data.form import SEPARATOR, describe, listed, spec_of
+from dpviz.dashboard.data.form import SEPARATOR, describe, spec_of, words_in_cell
 from dpviz.dashboard.data.person_column import with_person
 from dpviz.dashboard.data.settings import FIRST
 from dpviz.dashboard.frame import private, session
@@ -267,7 +267,7 @@ def _gap_words(frame: pd.DataFrame, target: str) -> TableSpec:
         f"For one column, name them below. By rule, these are: {', '.join(MISSING)}; the last three only where they are few.",
     )
     if typed.strip():
-        return TableSpec(target, missing=listed(typed))
+        return TableSpec(target, missing=words_in_cell(typed))
     missing_in: dict[str, tuple[str, ...]] = {}
     for text, where in doubtful_words(frame, target).items():
         places = ", ".join(f"{column} ({count:,})" for column, count in list(where.items())[:6]) + (

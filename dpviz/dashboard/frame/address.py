@@ -118,7 +118,7 @@ def set_run(spec: RunSpec) -> None:
         own = spec.build()
         values |= {f"{spec.mechanism}.{name}": (knob, getattr(own, name)) for name, knob in own.knobs().items()}
     for key, (knob, value) in values.items():
-        st.session_state[key] = knob.form(value).shown(knob, value)
+        st.session_state[key] = knob.form(value).widget_value(knob, value)
 
 
 def write(spec: RunSpec, widgets: Sequence[str], own: Sequence[str] = ()) -> dict[str, str]:

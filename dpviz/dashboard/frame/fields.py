@@ -32,7 +32,7 @@ class Tags(Form):
 
     options: tuple[str, ...]
 
-    def shown(self, knob: Knob, value: Any) -> Any:
+    def widget_value(self, knob: Knob, value: Any) -> Any:
         return list(value)
 
 
@@ -237,7 +237,7 @@ class Field(Generic[T]):
             more: further arguments of the widget.
         """
         value = self.value()
-        address.set_widget(f"own.{self.key}", self.knob.form(value).shown(self.knob, value))
+        address.set_widget(f"own.{self.key}", self.knob.form(value).widget_value(self.knob, value))
         knob = replace(self.knob, label=label) if label else self.knob
         with place or nullcontext():
             control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
@@ -271,7 +271,7 @@ class RunField(Field[T]):
             self.keep(self.default)
 
     def keep(self, value: T) -> None:
-        st.session_state[self.key] = self.knob.form(value).shown(self.knob, value)
+        st.session_state[self.key] = self.knob.form(value).widget_value(self.knob, value)
 
     def text(self) -> str:
         """The control's value as text for an address; "" for None."""

@@ -147,14 +147,14 @@ def best(methods: Sequence[Line], metric: Metric, rows: int) -> list[Line]:
     Args:
         rows: test rows.
     """
-    ranks = ranked(methods, metric)
+    ranks = rank_methods(methods, metric)
     if not ranks:
         return []
     first, least = ranks[0], 1 / rows if metric.shares else 0.0
     return [one for one in ranks if abs(one.mean - first.mean) <= max(least, 2 * math.hypot(one.error, first.error))]
 
 
-def ranked(methods: Sequence[Line], metric: Metric) -> list[Line]:
+def rank_methods(methods: Sequence[Line], metric: Metric) -> list[Line]:
     """The methods whose budget is proved and that have a value of the metric, the best first."""
     sign = -1 if metric.higher_is_better else 1
     proved = (one for one in methods if one.status in _PROVED and not math.isnan(one.mean))

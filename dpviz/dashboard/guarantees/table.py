@@ -113,7 +113,7 @@ def other_run(methods: Sequence[ranking.Line], overlay: Outcome) -> None:
     """The rank of run A among the proved methods, in words."""
     measure, a = overlay.cost.metric, overlay.cost.mean
     sign = 1 if measure.higher_is_better else -1
-    proved = ranking.ranked(methods, measure)
+    proved = ranking.rank_methods(methods, measure)
     better = sum(sign * (line.mean - a) > 0 for line in proved)
     panels.text(
         f"A is {words.title(overlay.spec)}: {words.metric_value(measure, a)}; "
@@ -139,7 +139,9 @@ def picture(
     fig, baselines = ranking.picture(methods, measured, metric, theme, overlay, narrow=charts.is_narrow())
     if fig is None:
         return
-    leader = [f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranking.ranked(methods, metric)[:1]]
+    leader = [
+        f"The best is {one.label}: {words.metric_value(metric, one.mean)}. " for one in ranking.rank_methods(methods, metric)[:1]
+    ]
     at = f"at ε = {words.three(spec.epsilon)}"
     if attacker is not None:
         at = f"at the largest ε of each method with which no attacker does better than one who {ATTACKERS[str(attacker)]}"
@@ -169,7 +171,7 @@ def _guessing(measured: Measured, methods: Sequence[ranking.Line], metric: Metri
         panels.text(f"⚠ {guess}. {message}")
 
 
-def ordered(methods: Sequence[ranking.Line], sort: str, metric: Metric) -> list[ranking.Line]:
+def order_methods(methods: Sequence[ranking.Line], sort: str, metric: Metric) -> list[ranking.Line]:
     """The lines in the order asked for; what is not known comes last."""
     sign = -1 if metric.higher_is_better else 1
     value = {id(line): math.inf if math.isnan(line.mean) else sign * line.mean for line in methods}
@@ -184,7 +186,7 @@ def ordered(methods: Sequence[ranking.Line], sort: str, metric: Metric) -> list[
 
 def rows(methods: Sequence[ranking.Line], sort: str, metric: Metric, overlay: Outcome | None) -> None:
     """The table; long conditions have a number there and stand in full below it."""
-    shown = ordered(methods, sort, metric)
+    shown = order_methods(methods, sort, metric)
     notes = list(dict.fromkeys(line.condition for line in shown if line.condition))
     made = [_row(line, notes, metric) for line in shown]
     columns = ["Method", "Status", "Proved\u00a0ε", metric.label, *_COLUMNS]

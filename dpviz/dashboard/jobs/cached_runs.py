@@ -32,7 +32,7 @@ class Outcome(Result):
     def measured_by(self, metric: str) -> Outcome:
         """The same with its cost in a metric."""
         cost = cost_in_metric(self.spec, self.cost, self.theta, self.labels, metric)
-        return replace(self, cost=replace(cost, expected=self.expected(metric)))
+        return replace(self, cost=replace(cost, expected=self.expected_value(metric)))
 
 
 _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 4 * made.theta.nbytes + 4096)

@@ -50,7 +50,7 @@ class SweepJob(Job[pd.DataFrame]):
         self._shares: dict[int, float] = {}  # of cells at work, and of finished ones
         self._made: dict[Hashable, Any] = {}
 
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+    def compute_once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The result of `make` on the finished rows, made again only when there are more; all who look at the job share it.
 
         Args:

@@ -93,7 +93,7 @@ def _without(run: inspected.Inspected, influence: Influence, i: int) -> str:
 
 def _retrained(run: inspected.Inspected, at: list[int]) -> float | None:
     """The change of the parameters by retraining without a row; None until it is there."""
-    work = partial(inspected.retrained, run.spec, at)
+    work = partial(inspected.retrain_without, run.spec, at)
     truth = tasks.current_result("leaves", "Retraining without this row", work, of=run.spec, given=at, kept=False)
     return None if truth is None else float(truth.norm[0])
 
@@ -183,7 +183,7 @@ def _influence(run: inspected.Inspected, influence: Influence, people: list[int]
 
     whom = "this row" if len(people) == 1 else "each of these rows"
     ask = "" if inspected.cheap(influence) or inspected.is_retrained(run.spec, people) else f"Retrain without {whom}"
-    doing, work = f"Retraining without {whom}", partial(inspected.retrained, run.spec, people)
+    doing, work = f"Retraining without {whom}", partial(inspected.retrain_without, run.spec, people)
     truth = tasks.current_result("leave-one-out", doing, work, of=run.spec, given=people, ask=ask, kept=False)
     if truth is None:
         return lines

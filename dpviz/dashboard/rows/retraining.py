@@ -33,7 +33,7 @@ def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: 
         st.markdown(f"Retraining without a row costs a training run each, so on {n:,} rows it waits to be asked for.")
         ask = f"Retrain without each of {len(at):,} rows {whose}"
 
-    work, given = partial(inspected.retrained, run.spec, at), at.tobytes()
+    work, given = partial(inspected.retrain_without, run.spec, at), at.tobytes()
     truth = tasks.current_result("retrain", "Retraining without each row", work, of=run.spec, given=given, ask=ask, kept=False)
     if truth is not None:
         scatter(run, influence, truth, whose, theme)

@@ -86,7 +86,7 @@ def training_section(spec: RunSpec, theme: Theme, choice: fields.Field[str]) -> 
         repeat.python_of(
             run,
             "setting = setting_of(spec)\n"
-            "spec.build().settled(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
+            "spec.build().settle(setting, resolve(spec).budget).sensitivity_trace(setting).value[-1].max()",
             "from dpviz.experiments.run.resolve import resolve",
             "from dpviz.experiments.run.setup import setting_of",
         )
@@ -243,7 +243,7 @@ def guarantee_badge(spec: RunSpec) -> None:
         repeat.python_of(
             spec,
             "problem, budget = dpviz.setup_for(spec).problem, resolve(spec).budget\n"
-            "observed_sensitivity(problem, spec.build().settled(problem.setting, budget), 8).largest()",
+            "observed_sensitivity(problem, spec.build().settle(problem.setting, budget), 8).largest()",
             "from dpviz.experiments.studies.observed import observed_sensitivity",
             "from dpviz.experiments.run.resolve import resolve",
         )

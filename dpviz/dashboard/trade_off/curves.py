@@ -42,7 +42,7 @@ def picture(view: running.View) -> None:
             st.markdown("The picture appears here in a moment." if not view.status().state.over else "There is nothing to show.")
         return
     key = ("picture", charts.is_narrow(), _beside(view), *(kept["mechanism"].unique() if len(kept) else ()))
-    made, lines, caption = view.once(key, lambda: _drawn(view, kept))
+    made, lines, caption = view.compute_once(key, lambda: _drawn(view, kept))
     clicked = charts.chart(made, "trade-off", caption, lambda: _data(view), clicks=True)
     if view.spec.prepared:
         st.caption("Rows are prepared anew at each ε; the non-private model has those of the sidebar’s ε.")
@@ -106,7 +106,7 @@ def _overlay(view: running.View) -> tuple[float, float] | None:
 
 def _curves(view: running.View, summary: pd.DataFrame, dim: bool) -> list[figure.Curve]:
     want = None if dim else view.choices.want
-    needs = {} if want is None else {one.mechanism: one.epsilon for one in view.needed(want)}
+    needs = {} if want is None else {one.mechanism: one.epsilon for one in view.needed_budgets(want)}
     shown = list(dict.fromkeys(summary["mechanism"]))
     banded = view.spec.mechanism if view.spec.mechanism in shown else None
     made = []

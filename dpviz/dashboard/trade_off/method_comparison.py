@@ -59,7 +59,7 @@ def _wanted(view: running.View, top: float) -> str:
     target = view.choices.want
     if target is None or not len(view.table()):
         return ""
-    least = next((one for one in view.needed(target) if one.status in _PROVED), None)
+    least = next((one for one in view.needed_budgets(target) if one.status in _PROVED), None)
     interval = None if least is None else view.interval(least.mechanism, target)
     return words.needed_budget(least, target, labels(), interval, "", view.choices.metric, top)
 
@@ -92,7 +92,7 @@ def _compare_with_a(view: running.View, methods: Sequence[ranking.Line]) -> None
     if a is None or a.cost.metric.id != measure.id:
         return
     message = f"A is {words.title(a.spec)}: {words.metric_value(measure, a.cost.mean)}."
-    first = next(iter(ranking.ranked(methods, measure)), None)
+    first = next(iter(ranking.rank_methods(methods, measure)), None)
     if first is not None:
         change = pinned.difference_from(measure, first.mean, a.cost.mean)
         message += f" The best proved method here has {'the same' if change == 'the same' else f'{change} against A'}."
@@ -113,10 +113,10 @@ def method_table(view: running.View) -> None:
     a = view.overlay if view.overlay is not None and view.overlay.cost.metric.id == measure.id else None
     name = "at budget", measure.id, view.spec.epsilon
     # first: what is asked for later may know more methods, and never fewer
-    methods = view.job.once(name, lambda: _at_budget(view))
+    methods = view.job.compute_once(name, lambda: _at_budget(view))
     gaps, draws = view.summary("optimality_gap"), view.summary()
     target, (best, floor) = view.choices.want, view.baselines(table)
-    budgets = {} if target is None else {one.mechanism: one for one in view.needed(target)}
+    budgets = {} if target is None else {one.mechanism: one for one in view.needed_budgets(target)}
     convex = get_model(view.spec.model).convex
     rows = []
     for here in methods:

@@ -33,7 +33,7 @@ def section(spec: RunSpec, chosen: settings.Choices, view: running.View | None) 
         setup = catalogue.setup(name, _uploads())
         with right:
             st.button("Set it up", key="figure-start", on_click=_start, args=(name, spec), width="stretch", type="primary")
-        where = f"{figure.source.name}, {figure.where(panel)}, section {figure.section}"
+        where = f"{figure.source.name}, {figure.place_of(panel)}, section {figure.section}"
         panels.text(f"{where}: {panel.title}, {panel.rows:,} rows.")
         methods = ", ".join(method.name for method in figure.methods.values())
         panels.text(f"As the paper gives it: {'; '.join(figure.given)}. Methods: {methods}.")
@@ -50,7 +50,7 @@ def section(spec: RunSpec, chosen: settings.Choices, view: running.View | None) 
 
 def _title(name: str) -> str:
     figure, panel = catalogue.PANELS[name]
-    return f"{figure.source.name.split(' (')[0]} · {figure.where(panel)} · {panel.title}"
+    return f"{figure.source.name.split(' (')[0]} · {figure.place_of(panel)} · {panel.title}"
 
 
 def _uploads() -> dict[str, str]:

@@ -57,24 +57,24 @@ class View:
             table = self.job.table()
             return sort_rows(table, self.sweep) if len(table) else table
 
-        return self.job.once("table", make)
+        return self.job.compute_once("table", make)
 
     def summary(self, quantity: str = "", band: str = "draws") -> pd.DataFrame:
         """`curves.summarise` of the finished rows, of the metric by default."""
         what = quantity or self.choices.metric.column
-        return self.job.once(("summary", what, band), lambda: curves.summarise(self.table(), what, band))
+        return self.job.compute_once(("summary", what, band), lambda: curves.summarise(self.table(), what, band))
 
-    def needed(self, target: float) -> list[curves.Needed]:
+    def needed_budgets(self, target: float) -> list[curves.Needed]:
         """`curves.needed_budgets` of the finished rows, for the metric."""
         metric = self.choices.metric
         name, rising = ("needed", metric.column, target), metric.higher_is_better
-        return self.job.once(name, lambda: curves.needed_budgets(self.summary(), target, rising=rising))
+        return self.job.compute_once(name, lambda: curves.needed_budgets(self.summary(), target, rising=rising))
 
     def interval(self, mechanism: str, target: float) -> tuple[float | None, float | None] | None:
         """`curves.needed_interval` of the finished rows, for the metric."""
         column = self.choices.metric.column
         name = ("interval", column, mechanism, target)
-        return self.job.once(name, lambda: curves.needed_interval(self.table(), mechanism, target, column))
+        return self.job.compute_once(name, lambda: curves.needed_interval(self.table(), mechanism, target, column))
 
     def baselines(self, table: pd.DataFrame) -> tuple[float, float]:
         """The metric of the non-private model and of the majority label; NaN where it has no value.
@@ -85,7 +85,7 @@ class View:
         first = (here if len(here) else table).iloc[0]
         return float(first[f"non_private_{column}"]), float(first[f"majority_{column}"])
 
-    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+    def compute_once(self, name: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, computed again only after news from the job, which is looked at more often.
 
         What depends on finished rows alone is kept by the job (`SweepJob.once`), for the next run of the page and for others.

@@ -128,7 +128,7 @@ def methods_field(spec: RunSpec) -> fields.Field[tuple[str, ...]]:
         names={name: f"{mechanisms[name].family} · {mechanisms[name].label}" for name in able},
         refused={name: "does not run on this model, or takes no weights" for name in mechanisms if name not in able},
     )
-    ranks = ranking.ranked(ranking.measured_lines(spec), metric.chosen_metric(spec))
+    ranks = ranking.rank_methods(ranking.measured_lines(spec), metric.chosen_metric(spec))
     best = {one.one.spec.mechanism for one in ranks[:DRAWN]}
     return fields.Field("methods", kind, tuple(name for name in able if name in best | {spec.mechanism}) or tuple(able[:1]))
 

@@ -154,7 +154,7 @@ def _apply(spec: RunSpec, grid: tuning.Grid, i: int, j: int) -> None:
     """Puts two settings into the sidebar; runs as a callback, before any control is drawn."""
     for name, value in grid.settings_at(i, j).items():
         knob = tuning.declared_knobs(spec)[name]
-        st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).shown(knob, value)
+        st.session_state["lam" if name == "lam" else f"{spec.mechanism}.{name}"] = knob.form(value).widget_value(knob, value)
         st.session_state["mechanism"] = spec.mechanism  # it may have been automatic
     st.session_state[_APPLIED] = True
 

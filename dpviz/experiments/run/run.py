@@ -113,7 +113,7 @@ class Result:
     @property
     def expected_accuracy(self) -> float | None:
         """The mean of `expected_accuracies`."""
-        return self.expected("accuracy")
+        return self.expected_value("accuracy")
 
     @cached_property
     def metrics(self) -> pd.DataFrame:
@@ -129,7 +129,7 @@ class Result:
         setup = self.setup
         return measure_models(setup.problem.model, self.theta, setup.test, self.labels, metrics)
 
-    def expected(self, metric: str) -> float | None:
+    def expected_value(self, metric: str) -> float | None:
         """The mean of a metric (its id) over all noise draws in closed form; None where there is none."""
         values = {"accuracy": self.expected_accuracies, "balanced-accuracy": self.expected_balanced_accuracies}.get(metric)
         return None if values is None else float(values.mean())

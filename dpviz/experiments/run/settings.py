@@ -37,14 +37,14 @@ class Name(Knob, ABC):
     listed: ClassVar[str] = ""  # command that lists them, where they are many
 
     @abstractmethod
-    def known(self) -> tuple[str, ...]:
+    def known_names(self) -> tuple[str, ...]:
         """All names in the list."""
 
     def describe(self) -> str:
-        return f"a name that `dpviz {self.listed}` lists" if self.listed else ", ".join(self.known())
+        return f"a name that `dpviz {self.listed}` lists" if self.listed else ", ".join(self.known_names())
 
     def form(self, value: Any) -> Form:
-        options = self.options or self.known()
+        options = self.options or self.known_names()
         return Pick(options if value in options else (*options, value), self.typed)
 
 
@@ -55,7 +55,7 @@ class DatasetName(Name):
     typed: ClassVar[bool] = True
     listed: ClassVar[str] = "list datasets"
 
-    def known(self) -> tuple[str, ...]:
+    def known_names(self) -> tuple[str, ...]:
         return tuple(list_datasets())
 
     def check(self, name: str, value: object) -> Any:
@@ -69,7 +69,7 @@ class DatasetName(Name):
 class ModelName(Name):
     """The name of a model; networks of a stated width are not in the list."""
 
-    def known(self) -> tuple[str, ...]:
+    def known_names(self) -> tuple[str, ...]:
         return tuple(MODELS)
 
     def check(self, name: str, value: object) -> Any:
@@ -86,7 +86,7 @@ class MechanismName(Name):
 
     listed: ClassVar[str] = "list mechanisms"
 
-    def known(self) -> tuple[str, ...]:
+    def known_names(self) -> tuple[str, ...]:
         return (AUTOMATIC, *list_mechanisms())
 
     def check(self, name: str, value: object) -> Any:

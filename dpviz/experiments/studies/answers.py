@@ -120,7 +120,7 @@ def most_influential(spec: RunSpec, shown: int = 6) -> Answer:
         shown: rows in the evidence.
     """
     order, ids = inspected.row_influence(spec).order[:shown], setup_for(spec).split.train
-    changes = inspected.retrained(spec, order).norm
+    changes = inspected.retrain_without(spec, order).norm
     rows = [(f"row {ids[k]}", float(change), i == 0) for i, (k, change) in enumerate(zip(order, changes, strict=True))]
     return _number(float(ids[order[0]]), 0.0, rows, "change of the parameters, retrained without the row")
 

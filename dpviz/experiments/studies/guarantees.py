@@ -123,7 +123,7 @@ def _usefulness(spec: RunSpec, metrics: Sequence[str], baselines: pd.DataFrame, 
 
     def make(listen: Monitor) -> _Usefulness:
         (result,) = run_epsilons(spec, [spec.epsilon], instances=False, monitor=listen)
-        means = {name: mean for name in METRICS if (mean := result.expected(name)) is not None}
+        means = {name: mean for name in METRICS if (mean := result.expected_value(name)) is not None}
         table = result.metrics_in(metrics)
         return table, means, guessing(result, metrics, table, baselines)
 

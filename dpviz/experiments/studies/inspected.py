@@ -159,7 +159,7 @@ def noise_size(theta: Floats) -> float:
     return float(np.linalg.norm(theta - theta.mean(axis=0)) / (seeds - 1) ** 0.5) if seeds > 1 else float("nan")
 
 
-def retrained(spec: RunSpec, positions: ArrayLike, monitor: Monitor = ignore) -> Retrained:
+def retrain_without(spec: RunSpec, positions: ArrayLike, monitor: Monitor = ignore) -> Retrained:
     """Exact minimisers without each of these training rows; for networks, where training on from the same point leads.
 
     Raises:

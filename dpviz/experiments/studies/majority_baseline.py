@@ -139,7 +139,7 @@ def guessing(
     """
     spec, reasons = result.spec, {}
     for measure in map(get_metric, metrics if spec.mechanism != "majority" else ()):
-        floor, expected = float(baselines.at["majority", measure.column]), result.expected(measure.id)
+        floor, expected = float(baselines.at["majority", measure.column]), result.expected_value(measure.id)
         mean = float(values[measure.column].to_numpy().mean()) if expected is None else expected
         if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
             continue

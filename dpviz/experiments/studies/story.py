@@ -37,7 +37,7 @@ def cost_over(spec: RunSpec, epsilons: Sequence[float], metric: str, monitor: Mo
     met, _ = usable_epsilons(spec, epsilons)
     column, rows = get_metric(metric).column, []
     for made in run_epsilons(spec, met, instances=False, monitor=monitor) if met else ():
-        values, expected = made.metrics_in([metric])[column].to_numpy(float), made.expected(metric)
+        values, expected = made.metrics_in([metric])[column].to_numpy(float), made.expected_value(metric)
         attack = strongest_attack(made.spec.build(), made.setup.problem.setting, made.calibration)
         mean = float(values.mean()) if expected is None else expected
         rows.append((made.spec.epsilon, mean, *np.quantile(values, QUANTILES), np.nan if attack is None else attack.accuracy))
@@ -83,7 +83,7 @@ def departure(spec: RunSpec, theta: Floats, who: str = "most", monitor: Monitor 
         InvalidInput: an unknown person, or a network whose training reached no minimum.
     """
     position = leaver(spec, who)
-    truth, row_id = inspected.retrained(spec, [position], monitor), int(setup_for(spec).split.train[position])
+    truth, row_id = inspected.retrain_without(spec, [position], monitor), int(setup_for(spec).split.train[position])
     return Departure(row_id, truth.base[None], truth.theta, float(truth.norm[0]), inspected.noise_size(theta))
 
 

@@ -105,9 +105,9 @@ class BassilySGD(PoissonSGD):
     def step_count(self, setting: Setting) -> int:
         return super().step_count(setting) if self.mode == "accounted" else setting.n**2
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         if self.mode == "accounted":
-            return super().released(setting, calibration)
+            return super().released_event(setting, calibration)
         n = setting.n
         return _on_single_rows(n, Gaussian.of_rows(n * self.bound(setting), calibration.noise_scale))
 

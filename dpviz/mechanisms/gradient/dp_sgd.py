@@ -80,7 +80,7 @@ class DPSGD(EqualSteps):
         # the sum of a shuffled batch needs the same noise however small the batch is
         return rules.SHARE if self._reshuffled else rules.sampling_rate(setting)
 
-    def calibrated(self, *calibrations: Calibration) -> Self:
+    def fix_batches(self, *calibrations: Calibration) -> Self:
         rates = sorted({one.values(SampledSteps).sampling_rate for one in calibrations})
         if len(rates) > 1:  # all replicas of a seed share their batches
             cause = f"these were made for batches of different sampling rates: {', '.join(f'{rate:g}' for rate in rates)}"
@@ -98,7 +98,7 @@ class DPSGD(EqualSteps):
     def _of_persons(self, problem: Problem) -> Problem:
         """The problem in which all rows of one person count as one, where persons are drawn."""
         whole = self.draws_persons and problem.rows.person_rows > 1
-        return replace(problem, rows=problem.rows.averaged()) if whole else problem
+        return replace(problem, rows=problem.rows.average_persons()) if whole else problem
 
     def _per_epoch(self, setting: Setting) -> int:
         """Batches of a shuffled epoch."""

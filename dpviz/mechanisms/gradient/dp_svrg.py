@@ -148,7 +148,7 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
             details={"sampling_rate": self.sampling_rate, "steps": float(self.rounds * self.inner_steps)},
         )
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         return self._of_row(setting, calibration)
 
     def _of_row(self, setting: Setting, calibration: Calibration) -> Event | None:

@@ -53,7 +53,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
     accountant: str = knob("pld", "Accountant", "Adds up the costs of the steps; pld is tighter.", options=_ACCOUNTANTS)
     relation: str = relation_knob("replace-one moves a sum twice as far, and needs more noise.")
 
-    def calibrated(self, *calibrations: Calibration) -> Self:
+    def fix_batches(self, *calibrations: Calibration) -> Self:
         """The same method with the batches that the noise was computed for, whatever the number of rows is now."""
         return self
 
@@ -135,8 +135,8 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
             return None
         return self.noisy_sums(setting, self.sensitivity_bounds(setting)[0].value / 2)
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
-        drawn = self.calibrated(calibration)
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
+        drawn = self.fix_batches(calibration)
         contribution = self.bound(setting) / (drawn.batch_share(setting) * setting.n)
         return drawn.noisy_sums(setting, contribution, calibration.noise_scale)
 
@@ -157,7 +157,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         )
 
     def fit(self, training: Training) -> Fit:
-        plan = self.calibrated(*training.calibrations).plan(training)
+        plan = self.fix_batches(*training.calibrations).plan(training)
         path = room_for_path(training, plan.steps) if training.record else None
         theta, visits, clipped = train(training, plan, path)
         return Fit(theta, NoiseRecord(self.noise_enters, visits=visits, clipped=clipped, path=path))
@@ -168,7 +168,7 @@ class PoissonSGD(ClipsRows, ProtectsQuery, BoundsSensitivity, ReleasesGaussians,
         if record.path is None or calibration.noise_scale <= 0:
             return None
         bound = self.bound(problem.setting)
-        drawn, setting = self.calibrated(calibration), problem.setting
+        drawn, setting = self.fix_batches(calibration), problem.setting
         z = calibration.noise_scale * drawn.batch_share(setting) * problem.n / bound
         one_row = PoissonPath(Sampled(Gaussian.of_rows(1.0, z), drawn.batch_share(setting)))
 

@@ -135,7 +135,7 @@ class RenyiFilter(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget, Cou
             },
         )
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         # no row spends more than it would in so many full steps
         contribution = self.bound(setting) / setting.n
         return Repeated(Gaussian.of_rows(contribution, calibration.noise_scale), self.paid_steps(setting))

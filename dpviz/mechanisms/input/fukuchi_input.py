@@ -94,7 +94,7 @@ class FukuchiInput(ProtectsQuery, DeclaresEvent, NoisesRows):
     def automatic_lam(self, setting: Setting, budget: Budget) -> float:
         return rules.against_curvature_noise(setting, self.calibrate(setting, budget).noise_scale)
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         return Gaussian(calibration.sensitivity, calibration.noise_scale)
 
     def fit(self, training: Training) -> Fit:

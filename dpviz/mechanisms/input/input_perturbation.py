@@ -177,7 +177,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         kind = precision(problem.setting)
         problem.model.prepare(problem.rows, kind)
         # seeds train together, so that the rows without noise, which they share, are read once for all
-        shared = AllRows.shared(problem, _TOGETHER * len(sigma))  # whether threads share the rows, and not the seeds
+        shared = AllRows.shares_rows(problem, _TOGETHER * len(sigma))  # whether threads share the rows, and not the seeds
         together = max(_TOGETHER, min(_MOST_TOGETHER, _ENTRIES // problem.rows.X.size)) if shared else _TOGETHER
         parts = [slice(s, min(s + together, len(streams))) for s in range(0, len(streams), together)]
 

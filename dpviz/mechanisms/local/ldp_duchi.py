@@ -131,7 +131,7 @@ class LDPDuchi(LocalMechanism):
         )
         return calibration.conditional(SHUFFLED) if self.central else calibration
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         report = PureEpsilon(calibration.values(LocalEpsilon).local_epsilon)
         return Shuffled(report, setting.n) if self.central else report
 
@@ -175,7 +175,7 @@ class LDPDuchi(LocalMechanism):
         self, problem: Problem, epsilon: Floats, coins: np.random.Generator, directions: Normals, norms: Floats | None
     ) -> tuple[Floats, np.ndarray]:
         """Reports of all people as `randomise` gives them, in the scale of the records."""
-        records = self.reported(problem)
+        records = self.signed_records(problem)
         stretch = 1.0 if problem.setting.linear else ROOT2
         size = np.broadcast_to(np.linalg.norm(records, axis=1) / stretch, (len(epsilon), problem.n))
         weights, sphere = randomise(records.astype(np.float32), size, epsilon, coins, directions, norms)

@@ -97,7 +97,7 @@ class LDPGaussian(LocalMechanism):
         )
         return calibration.conditional(SHUFFLED) if self.central else calibration
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         report = Gaussian(calibration.sensitivity, calibration.noise_scale)
         return Shuffled(report, setting.n) if self.central else report
 
@@ -140,7 +140,7 @@ class LDPGaussian(LocalMechanism):
         if self.release == "gradient":
             return None
         if not problem.setting.linear:
-            return problem.rows.X + calibration.noise_scale * single_normals(stream)(self.reported(problem).shape)[:, :-1]
+            return problem.rows.X + calibration.noise_scale * single_normals(stream)(self.signed_records(problem).shape)[:, :-1]
         signed = problem.rows.signed_rows
         if self.training == "surrogate":
             noise = NoiseSums(signed, signed.T @ signed).rows(stream)
@@ -180,7 +180,7 @@ class LDPGaussian(LocalMechanism):
         self, problem: Problem, s: Floats, stream: np.random.SeedSequence, noise_norms: Floats | None, report: Monitor
     ) -> Floats:
         """(E, m) minimisers of the model's own objective on the reports."""
-        records = self.reported(problem)
+        records = self.signed_records(problem)
         noise = single_normals(stream)(records.shape)
         if noise_norms is not None:
             noise_norms[:] = np.linalg.norm(noise, axis=1)

@@ -90,7 +90,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
             "is for linear models.",
         )
 
-    def reported(self, problem: Problem) -> Floats:
+    def signed_records(self, problem: Problem) -> Floats:
         """(n, d) signed records y x, or (n, d + 1) features and label where the score is not linear; before noise."""
         if problem.setting.linear:
             return problem.rows.signed_rows
@@ -119,7 +119,7 @@ class LocalMechanism(ProtectsQuery, DeclaresEvent, NoisesRows):
 
     def query(self, problem: Problem, theta: Floats, streams: Streams) -> Floats:
         if self.release == "record":
-            records = self.reported(problem)
+            records = self.signed_records(problem)
             return np.broadcast_to(records.ravel(), (len(theta), records.size))
         # linear models: a row's gradient points along -y x
         norms = problem.model.gradient_norms(theta, problem.rows).T[:, :, None]

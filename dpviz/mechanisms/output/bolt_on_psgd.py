@@ -137,10 +137,10 @@ class BoltOnPSGD(ProtectsQuery, HasTrace, ReleasesGaussians, BoundsDistance):
         factor = self._published(setting) / by_position.max() if self.bound == "published" else 1.0
         return Mixture.combine(by_position * factor, weights)
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         if self.noise == "pure":
             return PureEpsilon(calibration.sensitivity / calibration.noise_scale)
-        return super().released(setting, calibration)
+        return super().released_event(setting, calibration)
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:
         pure = self.noise == "pure"

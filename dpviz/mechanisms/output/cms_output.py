@@ -45,7 +45,7 @@ class CMSOutput(MinimiserNoise, BoundsDistance, DeclaresEvent):
             details={"beta": budget.epsilon / sensitivity, "expected_noise_norm": setting.m * sensitivity / budget.epsilon},
         )
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         return PureEpsilon(minimiser_sensitivity(setting, self.refined)[0] / calibration.noise_scale)
 
     def distance(self, setting: Setting, calibration: Calibration) -> float:

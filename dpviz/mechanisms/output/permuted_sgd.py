@@ -196,7 +196,7 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
         """The noise for sensitivities (m,) by batch position; the method is settled."""
 
     def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
-        settled = self.settled(setting, budget)
+        settled = self.settle(setting, budget)
         delta, (m, nu, _) = settled.position_sensitivities(setting), settled.batches(setting)
         noise = settled.noise(setting, budget, delta)
         return Calibration.proved(
@@ -239,17 +239,17 @@ class MiniBatch(ProtectsQuery, HasTrace, ReleasesGaussians):
 
     def fit(self, training: Training) -> Fit:
         setting = training.problem.setting
-        settled = self.settled(setting, training.calibrations[0].budget)  # batches and epochs are the same for all budgets
+        settled = self.settle(setting, training.calibrations[0].budget)  # batches and epochs are the same for all budgets
         own = [replace(settled, step_size=c.values(StepSize).step_size).steps(setting) for c in training.calibrations]
         step_sizes, apart = step_sizes_of(np.array(own))
         centre = self.released_centre(training, step_sizes)
-        return release(training, centre, self.visited(training.problem), apart=apart)
+        return release(training, centre, self.record_visits(training.problem), apart=apart)
 
     def released_centre(self, training: Training, step_sizes: Floats) -> Floats:
         """(S, m) what is released before noise, or (m,) where all seeds train alike; with E in front for (E, T m) step_sizes."""
         return self.centre(training.problem, training.streams, step_sizes, training.monitor)
 
-    def visited(self, problem: Problem) -> NoiseRecord:
+    def record_visits(self, problem: Problem) -> NoiseRecord:
         """Every row once an epoch; the noise is on none of them."""
         return NoiseRecord(self.noise_enters, visits=np.full((1, 1, problem.n), float(self.epoch_count(problem.setting))))
 

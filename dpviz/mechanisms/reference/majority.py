@@ -57,7 +57,7 @@ class Majority(ProtectsQuery, DeclaresEvent):
             accountant="Laplace mechanism",
         )
 
-    def released(self, setting: Setting, calibration: Calibration) -> Event | None:
+    def released_event(self, setting: Setting, calibration: Calibration) -> Event | None:
         return PureEpsilon(2.0 / calibration.noise_scale) if self.private else None
 
     def fit(self, training: Training) -> Fit:

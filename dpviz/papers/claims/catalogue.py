@@ -65,8 +65,8 @@ TESTS: dict[str, Test] = {
     "dbdp-improves": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", why=_LESS_NOISE),
     "dbdp-improves-mlp": accuracy.accuracy_test(sentences.DBDP_AHEAD, "dbdp-pi", "dbdp", "mlp", why=_LESS_NOISE),
     "dbdp-gap-zero": accuracy.gap_almost_zero(sentences.DBDP_GAP, "dbdp-pi"),
-    "dbdp-published-rows": rules.published_rows("dbdp-pi", (0.1, 1.0, 7.0), rules.changed, "differ from the original"),
-    "dbdp-rows-protected": rules.published_rows("dbdp", (0.1, 1.0, 7.0), rules.unlinked, _UNLINKED),
+    "dbdp-published-rows": rules.published_rows("dbdp-pi", (0.1, 1.0, 7.0), rules.changed_rows, "differ from the original"),
+    "dbdp-rows-protected": rules.published_rows("dbdp", (0.1, 1.0, 7.0), rules.unlinked_rows, _UNLINKED),
     "dbdp-excess-rate": population.empirical("dbdp-pi", population.theorem1, _ONE_ROW),
     "dbdp-noise-rate": numerics.dbdp_noise_rate,
     "dbdp-noise-below-song": numerics.noise_below_song,
@@ -84,7 +84,7 @@ TESTS: dict[str, Test] = {
     "ip-private-pl": _private(
         "input-perturbation", {"a draw for each row": {"theorem": "pl"}}, audits.opposed_rows_pair, runs=(600, 4000)
     ),
-    "ip-rows-protected": rules.published_rows("input-perturbation", _CENTRAL, rules.unlinked, _UNLINKED),
+    "ip-rows-protected": rules.published_rows("input-perturbation", _CENTRAL, rules.unlinked_rows, _UNLINKED),
     "ip-local-like-fukuchi": numerics.local_like_fukuchi,
     "ip-noise-like-gradient": numerics.noise_like_gradient,
     "ip-noise-below-bassily": numerics.noise_below_bassily,

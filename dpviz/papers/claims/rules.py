@@ -185,12 +185,12 @@ def decisions_change(context: Context) -> Verdict:
     )
 
 
-def changed(original: Floats, published: Floats) -> np.ndarray:
+def changed_rows(original: Floats, published: Floats) -> np.ndarray:
     """Published rows that differ from the original ones: an unchanged row is published in clear."""
     return np.any(published != original, axis=1)
 
 
-def unlinked(original: Floats, published: Floats) -> np.ndarray:
+def unlinked_rows(original: Floats, published: Floats) -> np.ndarray:
     """Published rows that are nearer to another original row than to their own, of some that are spread over the table."""
     some = np.linspace(0, len(original) - 1, min(_LINKED, len(original))).astype(int)
     away = cdist(published[some], original)

@@ -133,7 +133,7 @@ class Figure:
         """Mechanism id to hyperparameters."""
         return {name: method.knobs for name, method in self.methods.items()}
 
-    def where(self, panel: Panel) -> str:
+    def place_of(self, panel: Panel) -> str:
         """The place of a panel in the paper."""
         return panel.instead or self.number
 

@@ -170,7 +170,7 @@ def test_limits_have_their_confidence_and_noise_is_no_advantage() -> None:
 class NothingAllowed(AttackedRun):
     """A run of which nothing may be seen: as many detections as false alarms."""
 
-    def allowed(self, false_alarms: np.ndarray) -> np.ndarray:
+    def allowed_detections(self, false_alarms: np.ndarray) -> np.ndarray:
         return np.asarray(false_alarms)
 
 

@@ -57,7 +57,7 @@ def test_the_bound_is_the_exact_trade_off_of_the_noise() -> None:
     budget, rates = found.calibration.proved_budget, np.array([0.001, 0.01, 0.1])
     assert budget is not None
     exact = norm.cdf(norm.ppf(rates) + gaussian_mu(budget))
-    assert found.allowed(rates) == pytest.approx(exact, rel=0.01)
+    assert found.allowed_detections(rates) == pytest.approx(exact, rel=0.01)
 
 
 def test_a_guarantee_about_adding_and_removing_is_applied_twice() -> None:

@@ -93,7 +93,7 @@ def test_a_method_of_each_kind_has_the_noise_of_what_is_left(name: str) -> None:
         apart = protection.distance(mechanism, SETTING, alone) + total_variation(gaussian_mu(OF_RANGES))
         assert protection.distance(mechanism, RANGED, cal) == pytest.approx(min(1, apart))
     if isinstance(mechanism, DeclaresEvent):
-        assert (protection.released_event(mechanism, RANGED, cal) is None) == (mechanism.released(SETTING, alone) is None)
+        assert (protection.released_event(mechanism, RANGED, cal) is None) == (mechanism.released_event(SETTING, alone) is None)
 
 
 @pytest.mark.parametrize("name", ["output-gaussian", "dp-gd"])

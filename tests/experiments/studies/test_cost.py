@@ -164,7 +164,7 @@ def test_a_run_is_set_beside_the_majority_label_in_every_metric_that_is_asked_fo
     assert "accuracy" in found
     assert not {"roc-auc", "log-loss"} & set(found), "the majority label has no value there, or less is better"
     floor = bad.setup.baselines.at["majority", "balanced_accuracy"]
-    assert ("balanced-accuracy" in found) == (bad.expected("balanced-accuracy") <= floor + 0.0005)
+    assert ("balanced-accuracy" in found) == (bad.expected_value("balanced-accuracy") <= floor + 0.0005)
     good = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="dp-gd", epsilon=10.0, seeds=3))
     for run, there in ((bad, True), (good, False)):
         assert looks_no_better(run.spec, run.theta, "accuracy") == there

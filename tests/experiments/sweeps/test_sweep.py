@@ -44,7 +44,7 @@ def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
     part = table[(table.mechanism == "cms-output") & (table.epsilon == 3.0)]
     assert part["objective"].to_numpy() == pytest.approx(run.objective)
     for name in ("accuracy", "balanced-accuracy"):
-        assert part[f"expected_{name.replace('-', '_')}"].iloc[0] == pytest.approx(run.expected(name))
+        assert part[f"expected_{name.replace('-', '_')}"].iloc[0] == pytest.approx(run.expected_value(name))
     pd.testing.assert_frame_equal(part[list(run.metrics)].reset_index(drop=True), run.metrics)
     assert (part["non_private_roc_auc"] == run.setup.baselines.loc["non-private", "roc_auc"]).all()
     assert part["majority_roc_auc"].isna().all()
