@@ -93,8 +93,18 @@ def test_options_that_are_left_out_have_the_defaults_that_help_states(command: s
     assert shell.json([name, *stated, *more]) == shell.json([name, *more])
 
 
-def test_attacks_are_those_that_are_named_without_the_comparison(shell: Shell) -> None:
+def test_numbers_are_those_of_the_library(shell: Shell) -> None:
     spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
+    found = shell.json(["run", *RUN])
+    assert found["accuracy"]["draws"] == dpviz.run(spec).accuracy.tolist()
+    assert dpviz.RunSpec(**found["run"]).seeds == 2
+    found = shell.json(["calibrate", "--mechanism", "dp-gd", "--n", "1000", "--d", "5"])
+    assert found["guarantee"]["noise_scale"] == dpviz.calibrate("dp-gd", n=1000, d=5, epsilon=1.0).noise_scale
+    found = shell.json(["influence", *RUN, "--top", "0"])
+    influence = dpviz.influence_of(spec)
+    assert [row["newton_step"] for row in found["rows"]] == influence.newton_norm[influence.order].tolist()
+    found = shell.json(["audit", *RUN, "--runs", "40", "--pair", "label-flip"])
+    assert found["guessed_right"] == dpviz.audit_run(spec, "label-flip", runs=40).guessed_right
     found = shell.json(
         ["audit", "--membership", *RUN, "--shadows", "64", "--targets", "64", "--attacks", "rmia", "--no-baseline", "--no-cache"]
     )

@@ -8,6 +8,7 @@ from scipy.stats import binom, norm
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -145,6 +146,19 @@ def members(rng: np.random.Generator, t: int, n: int) -> np.ndarray:
     for row in found:
         row[rng.permutation(n)[: n // 2]] = True
     return found
+
+
+def test_detections_are_on_the_roc_curve_at_the_rate_of_false_alarms() -> None:
+    rng = np.random.default_rng(0)
+    member = members(rng, 20, 50)
+    scores = np.round(rng.normal(member, 1), 1)  # with many ties
+    judged, out = Judged(scores, member), scores[~member]
+    for rate in (0.02, 0.05, 0.3):
+        alarms, found, _ = roc_curve(member.ravel(), scores.ravel(), drop_intermediate=False)
+        assert judged.detections_at(rate).value == pytest.approx(np.interp(rate, alarms, found))
+        assert np.mean(out > judged.threshold_at(rate)) <= rate
+    assert judged.auc == pytest.approx(roc_auc_score(member.ravel(), scores.ravel()))
+    assert judged.curve["detections"].is_monotonic_increasing
 
 
 @pytest.mark.long

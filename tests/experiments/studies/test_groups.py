@@ -179,3 +179,16 @@ def test_releases_are_those_of_single_runs_and_are_kept() -> None:
     assert made.at[0].theta == pytest.approx(single.theta)
     assert made.at[0].distribution.scale.shape == (1,)
     assert releases(RELEASED, (0.5, 3.0)) is made
+
+
+def test_the_confusion_matrix_follows_the_threshold(found: Scores) -> None:
+    for threshold in (0.2, 0.5, 0.8, 1.1):
+        table = found.confusion(threshold)
+        for model, values in found.values.items():
+            each = [referee.confusion_matrix(found.y, np.where(row >= threshold, 1, -1), labels=[-1, 1]) for row in values]
+            (tn, fp), (fn, tp) = np.mean(each, axis=0)
+            row = table.loc[model]
+            names = ["true_negative", "false_positive", "false_negative", "true_positive"]
+            assert row[names].to_list() == pytest.approx([tn, fp, fn, tp])
+            assert row["recall"] == pytest.approx(tp / (tp + fn))
+    assert np.isnan(found.confusion(1.1).loc["non-private", "precision"])
