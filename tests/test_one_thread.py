@@ -8,7 +8,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from support import mostly_long
 
 ROOT = Path(__file__).parents[1]
 #: forbids threads and processes, and hides libraries and calls that WebAssembly does not have; then runs code
@@ -50,7 +49,8 @@ def called(code: str) -> subprocess.CompletedProcess[str]:
 RUNS = [("teaching", "logistic", "output-gaussian"), ("breast-cancer", "svm", "dp-gd"), ("teaching", "mlp-4", "dp-sgd")]
 
 
-@pytest.mark.parametrize(("dataset", "model", "mechanism"), mostly_long(RUNS, RUNS[2]))
+@pytest.mark.long
+@pytest.mark.parametrize(("dataset", "model", "mechanism"), RUNS)
 def test_a_private_model_is_trained_in_one_thread_with_the_same_numbers(dataset: str, model: str, mechanism: str) -> None:
     run = RUN.format(dataset=dataset, model=model, mechanism=mechanism)
     alone = called(BROWSER + run)

@@ -259,6 +259,7 @@ print(*sorted({"numba", "scipy.optimize", "scipy.stats", "sklearn.linear_model",
 """
 
 
+@pytest.mark.long
 def test_the_first_page_needs_no_slow_library() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FIRST], capture_output=True, text=True, timeout=LIMIT, check=False

@@ -272,6 +272,7 @@ def test_the_process_reads_what_the_function_reads_and_ends() -> None:
     assert not active_children()
 
 
+@pytest.mark.long
 @pytest.mark.reader_process
 def test_a_reader_that_is_killed_is_said_and_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DPVIZ_DATA", str(tmp_path))
@@ -283,6 +284,7 @@ def test_a_reader_that_is_killed_is_said_and_not_remembered(tmp_path: Path, monk
     assert dpviz.load_dataset("data/own.csv").n == 40
 
 
+@pytest.mark.long
 @pytest.mark.reader_process
 @pytest.mark.skipif(sys.platform != "linux", reason="other kernels do not limit address space")
 def test_memory_and_time_are_bounded() -> None:
@@ -302,6 +304,7 @@ def test_without_limits_of_a_kernel_nothing_fails(monkeypatch: pytest.MonkeyPatc
     reading.bound_memory(100)
 
 
+@pytest.mark.long
 @pytest.mark.reader_process
 def test_one_at_once_and_the_others_wait_and_see_it() -> None:
     states: list[str] = []

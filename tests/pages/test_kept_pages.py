@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from support import mostly_long
 from support_kept import LONG, Numbers, numbers, numbers_in, same
 from support_pages import opened, settled
 
@@ -113,7 +114,10 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Numbers]:
     return found
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("guarantees-attacker", "guarantees-beside", "sensitivity-beside")
+
+
+@pytest.mark.parametrize("name", mostly_long(CASES, *(name for name in CASES if name not in SLOW)))
 def test_numbers_are_those_that_were_kept(name: str, data_folder: Path, tables: dict[str, Numbers]) -> None:
     page, query = CASES[name]
     file, found = Path(__file__).parent / "kept" / f"{name}.json", [*shown(page, **query), *sorted(map(list, tables.items()))]

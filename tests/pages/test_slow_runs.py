@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from support import LIMIT, assert_words, mostly_long, until
+from support import LIMIT, assert_words, until
 from support_pages import addressed, opened, settled, text
 
 from dpviz.common.progress import Monitor
@@ -306,7 +306,8 @@ def shows(looks: Looks, draw: Callable[[], AppTest], before: Callable[[], None])
     assert 3 < number < MOST - 1
 
 
-@pytest.mark.parametrize("name", mostly_long(PAGES_WITH_WORK, ""), ids=lambda n: n or "first")
+@pytest.mark.long
+@pytest.mark.parametrize("name", PAGES_WITH_WORK, ids=lambda n: n or "first")
 def test_a_page_shows_what_ends_while_it_is_drawn(
     name: str, looks: Looks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,7 +140,6 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("dbdp-noise-rate", Outcome.FAILS, {"dbdp": instead("input-perturbation")}, Outcome.HOLDS),
         ("dbdp-noise-weight", Outcome.FAILS, {"gradient_noise": as_printed}, Outcome.HOLDS),
         ("dbdp-published-rows", Outcome.FAILS, {"dbdp_pi": instead("dbdp")}, Outcome.HOLDS),
-        ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": hardly("dbdp")}, Outcome.FAILS),
         ("ip-noise-like-gradient", Outcome.FAILS, {"input_perturbation": pl}, Outcome.HOLDS),
         ("ip-noise-below-bassily", Outcome.ONLY_IF, {"input_perturbation": instead("dbdp")}, Outcome.FAILS),  # its σ² is a 1/n
         ("ip-noise-below-fukuchi", Outcome.HOLDS, {"input_perturbation": instead("dbdp")}, Outcome.FAILS),
@@ -155,6 +154,7 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("lbfgs-iterations", Outcome.HOLDS, {"minimize": slow}, Outcome.FAILS),
         *mostly_long(
             [
+                ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": hardly("dbdp")}, Outcome.FAILS),
                 ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": instead("ldp-gaussian")}, Outcome.HOLDS),
                 ("ip-rows-protected", Outcome.CANNOT_TELL, {"input_perturbation": hardly("input-perturbation")}, Outcome.FAILS),
                 ("nsgd-private", Outcome.HOLDS, {"nsgd": instead("dbdp-pi")}, Outcome.FAILS),

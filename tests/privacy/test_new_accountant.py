@@ -209,6 +209,7 @@ def test_without_its_file_it_is_unknown() -> None:
     assert_refused(account.epsilon, Gaussian(1.0), Method("chernoff"), 1e-5, match="accountant")
 
 
+@pytest.mark.long
 def test_mechanisms_on_poisson_batches_take_it(tmp_path: Path) -> None:
     """Hyperparameters are declared while the package is loaded, hence a process of its own."""
     (tmp_path / "more").mkdir()

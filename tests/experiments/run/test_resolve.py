@@ -222,6 +222,7 @@ for name in ('output-gaussian', 'cms-output', 'dp-gd'):
 """
 
 
+@pytest.mark.long
 def test_two_processes_give_the_same_key_and_the_same_bits() -> None:
     exec(TOLD, here := dict[str, Any]())
     command = [sys.executable, "-c", TOLD + "print(told)"]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from joblib import parallel_config
-from support import ONE_OF_EACH_FAMILY, assert_refused, mostly_long
+from support import ONE_OF_EACH_FAMILY, assert_refused
 
 import dpviz
 from dpviz.common.validate import InvalidInput
@@ -59,7 +59,8 @@ def test_refused_budgets_are_named_and_the_others_computed(picky: None, tmp_path
     assert len(list(attempts([CELL]))) == 1
 
 
-@pytest.mark.parametrize("jobs", mostly_long([1, 2], 1))
+@pytest.mark.long
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_numbers_are_the_same_to_the_last_bit_whatever_runs_beside(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By two worker processes, by threads beside others, and each cell alone, which is what a page does."""
     spec = SweepSpec("census-1500", mechanisms=[*ONE_OF_EACH_FAMILY, "dp-sgd", "dp-agd"], epsilons=[0.3, 4.0], seeds=5)
