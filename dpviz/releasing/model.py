@@ -122,7 +122,7 @@ class ReleasedModel:
             "privacy": self.privacy,
             "theta": self.theta.tolist(),
         }
-        return json.dumps(values, indent=1, ensure_ascii=False)
+        return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> ReleasedModel:

@@ -299,6 +299,7 @@ def address_problems(page: AppTest) -> list[str]:
     return [str(problem) for problem in page.session_state["dpviz.problems"]]
 
 
+@pytest.mark.long
 def test_only_fields_keep_settings_in_the_address() -> None:
     """A page that drew a widget under a key of the address itself would be a second idiom."""
     keys = address.page_keys() | {f"page.{key}" for key in address.page_keys()} | set(address.FIELDS)

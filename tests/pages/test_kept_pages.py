@@ -114,7 +114,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Numbers]:
     return found
 
 
-SLOW = ("guarantees-attacker", "guarantees-beside", "sensitivity-beside")
+SLOW = ("audit-rows", "guarantees-attacker", "guarantees-beside", "sensitivity-beside")
 
 
 @pytest.mark.parametrize("name", mostly_long(CASES, *(name for name in CASES if name not in SLOW)))

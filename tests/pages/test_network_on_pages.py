@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from streamlit.testing.v1 import AppTest
-from support import assert_words, mostly_long
+from support import assert_words
 from support_pages import ACCOUNTING, SENSITIVITY, address, opened, settled, text
 
 import dpviz
@@ -28,7 +28,8 @@ def units(page: AppTest) -> object:
     return next(n for n in page.number_input if n.label == "Hidden units")
 
 
-@pytest.mark.parametrize("mechanism", mostly_long(["dp-gd", "dp-sgd", "dp-svrg"], "dp-gd"))
+@pytest.mark.long
+@pytest.mark.parametrize("mechanism", ["dp-gd", "dp-sgd", "dp-svrg"])
 def test_a_mechanism_that_fits_has_its_pages(mechanism: str) -> None:
     page = first(mechanism=mechanism)
     assert not page.error

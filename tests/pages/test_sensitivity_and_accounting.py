@@ -34,6 +34,7 @@ pytestmark = pytest.mark.usefixtures("fresh_pool")
 COMPUTED = ((tables, "composition"), (tables, "delta_curve"), (tables, "relations"), (noise_comparison, "published_noise"))
 
 
+@pytest.mark.long
 def test_a_student_finds_the_four_answers() -> None:
     said = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training"))
     for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
@@ -52,6 +53,7 @@ def test_accountants_are_compared_by_the_chosen_metric() -> None:
     assert "Test log loss with each noise" in text(page), "no second training is needed for another metric"
 
 
+@pytest.mark.long
 def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
     page = opened(SENSITIVITY, table="pidp", sort="population", tn="5000", over="lam")
     assert not page.warning

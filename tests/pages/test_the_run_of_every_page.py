@@ -217,7 +217,8 @@ def pictures(page: AppTest) -> str:
     return "\n".join(json.dumps(json.loads(spec), separators=(",", ":"), ensure_ascii=False) for spec in found)
 
 
-@pytest.mark.parametrize("name", mostly_long(WITH_A, "Trade-off"))
+@pytest.mark.long
+@pytest.mark.parametrize("name", WITH_A)
 def test_a_stays_on_every_page(name: str) -> None:
     column, mark = WITH_A[name]
     query = {"mechanism": "output-gaussian", "epsilon": "2", "pinned": pinned.PINNED.write(A)}

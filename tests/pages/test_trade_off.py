@@ -51,6 +51,7 @@ def warnings(page: AppTest) -> list[str]:
     return [w.value.replace("\\", "") for w in page.warning if not w.value.startswith("Tuning")]
 
 
+@pytest.mark.long
 def test_the_page_speaks_the_chosen_metric() -> None:
     page = done(opened(metric="roc-auc", want="60"))
     assert "ROC AUC" in page.number_input(key="own.want").label
@@ -195,6 +196,7 @@ def test_knobs_of_several_methods_travel_in_the_address() -> None:
     assert address(page)["knobs"] == "dp-gd.steps:20"
 
 
+@pytest.mark.long
 def test_tuning_applies_the_best_cell() -> None:
     page = opened(tune="steps,lam", mechanism="dp-gd", seeds="1", **{"dp-gd.steps": "50"})
     page.button(key="tune-start").click().run()
