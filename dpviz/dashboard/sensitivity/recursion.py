@@ -243,7 +243,7 @@ def guarantee_badge(spec: RunSpec) -> None:
         repeat.python_of(
             spec,
             "problem, budget = dpviz.setup_for(spec).problem, resolve(spec).budget\n"
-            "observed_sensitivity(problem, spec.build().settle(problem.setting, budget), 8).largest()",
+            "observed_sensitivity(problem, spec.build().settle(problem.setting, budget), 8, seed=spec.seed).largest()",
             "from dpviz.experiments.studies.observed import observed_sensitivity",
             "from dpviz.experiments.run.resolve import resolve",
         )
