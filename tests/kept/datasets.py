@@ -28,6 +28,18 @@ def catalogue_examples() -> Iterator[Any]:
             "y": ["no", "yes", "no", "no", "yes"] * 24,
         }
     )
+    made = [
+        catalogue.dataset(f, **{"target": "y"} | o)
+        for o in (
+            {},
+            {"positive": "no"},
+            {"ranges": {"age": (20, 80), "pay": (0, 1000)}, "categories": {"job": ["a", "b"], "y": ["no", "yes"]}},
+            {"person": "id", "person_rows": 2, "drop": ["when"]},
+            {"defaults": {"age": 40, "job": "a"}},
+            {"missing": {"job": ["d"]}, "columns": ["age", "job"]},
+            {"target": "pay", "above": 600.0},
+        )
+    ]
     yield from [
         [catalogue.rows_of(n) for n in ("teaching", "census-300")],
         catalogue.canonical_name("census", 300),
@@ -55,16 +67,7 @@ def catalogue_examples() -> Iterator[Any]:
                 d.scaling,
                 d.sha256 and 1,
             ]
-            for o in (
-                {},
-                {"positive": "no"},
-                {"ranges": {"age": (20, 80), "pay": (0, 1000)}, "categories": {"job": ["a", "b"], "y": ["no", "yes"]}},
-                {"person": "id", "person_rows": 2, "drop": ["when"]},
-                {"defaults": {"age": 40, "job": "a"}},
-                {"missing": {"job": ["d"]}, "columns": ["age", "job"]},
-                {"target": "pay", "above": 600.0},
-            )
-            for d in [catalogue.dataset(f, **{"target": "y"} | o)]
+            for d in made
         ],
         "\n".join(
             " ".join(
@@ -76,16 +79,7 @@ def catalogue_examples() -> Iterator[Any]:
                     str(d.label.sentence if d.label else ""),
                 )
             )
-            for o in (
-                {},
-                {"positive": "no"},
-                {"ranges": {"age": (20, 80), "pay": (0, 1000)}, "categories": {"job": ["a", "b"], "y": ["no", "yes"]}},
-                {"person": "id", "person_rows": 2, "drop": ["when"]},
-                {"defaults": {"age": 40, "job": "a"}},
-                {"missing": {"job": ["d"]}, "columns": ["age", "job"]},
-                {"target": "pay", "above": 600.0},
-            )
-            for d in [catalogue.dataset(f, **{"target": "y"} | o)]
+            for d in made
         ),
         " | ".join(
             str(assert_refused(catalogue.dataset, f, **o))

@@ -12,159 +12,66 @@ from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.privacy.budget import Budget
 
 
+def answers_of(m: PrivateClassifier) -> list[Any]:
+    """What a fitted classifier holds and says of a few rows."""
+    rows = make_problem(200).rows.X
+    return [
+        m.coef_,
+        m.intercept_,
+        m.classes_,
+        m.guarantee_,
+        m.predict_proba(rows[:3]),
+        m.decision_function(rows[:3]),
+        m.predict(rows[:4]),
+        m.predict_log_proba(rows[:2]),
+    ]
+
+
 def classifier_examples() -> Iterator[Any]:
     m = classifier.PrivateClassifier("output-gaussian", 2.0, random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("dp-gd", 2.0, 0.0001, 0.05, classes=[-1, 1], random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("output-gaussian", 2.0, data_norm=0.5, fit_intercept=False, random_state=4).fit(
         make_problem(200).rows.X / 2, make_problem(200).rows.y
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("output-gaussian", 8.0, random_state=4).fit(
         make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("dp-gd", 8.0, random_state=4).fit(
         make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("cms-output", 8.0, ranges="from data", random_state=4).fit(
         make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("output-gaussian", 8.0, ranges=(-1, 1), class_weight={-1: 3}, random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("output-gaussian", 8.0, max_weight=2.0, random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y, sample_weight=np.arange(200) % 3
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("output-gaussian", 8.0, person_rows=2, random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y, groups=np.arange(200) // 4
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("dp-sgd", 8.0, relation="add-remove", public_n=150, random_state=4).fit(
         make_problem(200).rows.X, make_problem(200).rows.y
     )
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("automatic", 0.5, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
     m = classifier.PrivateClassifier("majority", 1.0, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield [
-        m.coef_,
-        m.intercept_,
-        m.classes_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.predict_log_proba(make_problem(200).rows.X[:2]),
-    ]
+    yield answers_of(m)
 
 
 def features_examples() -> Iterator[Any]:

@@ -17,56 +17,23 @@ from dpviz.papers.verdict import Outcome
 
 def checks_examples() -> Iterator[Any]:
     t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd", "cms-output"], epsilons=[0.2, 1.0, 5.0], seeds=4)
+    some = [
+        checks.leads("dp-gd", "output-gaussian"),
+        checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
+        checks.leads("output-gaussian", "dp-gd"),
+        checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
+        checks.resembles("cms-output", ["output-gaussian"]),
+        checks.rises(["dp-gd", "cms-output"]),
+        checks.grows_apart("dp-gd", "output-gaussian"),
+        checks.close_at_start("dp-gd", "output-gaussian"),
+        checks.has_small_gap("dp-gd"),
+        checks.fluctuates(["output-gaussian", "dp-gd"]),
+        checks.surges("dp-gd"),
+    ]
     yield from [
-        [
-            [c.holds, c.severity, c.better]
-            for check in [
-                checks.leads("dp-gd", "output-gaussian"),
-                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
-                checks.leads("output-gaussian", "dp-gd"),
-                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
-                checks.resembles("cms-output", ["output-gaussian"]),
-                checks.rises(["dp-gd", "cms-output"]),
-                checks.grows_apart("dp-gd", "output-gaussian"),
-                checks.close_at_start("dp-gd", "output-gaussian"),
-                checks.has_small_gap("dp-gd"),
-                checks.fluctuates(["output-gaussian", "dp-gd"]),
-                checks.surges("dp-gd"),
-            ]
-            for c in check.comparisons(t)
-        ],
-        " ".join(
-            check(t).because
-            for check in [
-                checks.leads("dp-gd", "output-gaussian"),
-                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
-                checks.leads("output-gaussian", "dp-gd"),
-                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
-                checks.resembles("cms-output", ["output-gaussian"]),
-                checks.rises(["dp-gd", "cms-output"]),
-                checks.grows_apart("dp-gd", "output-gaussian"),
-                checks.close_at_start("dp-gd", "output-gaussian"),
-                checks.has_small_gap("dp-gd"),
-                checks.fluctuates(["output-gaussian", "dp-gd"]),
-                checks.surges("dp-gd"),
-            ]
-        ),
-        " ".join(
-            check.rule
-            for check in [
-                checks.leads("dp-gd", "output-gaussian"),
-                checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
-                checks.leads("output-gaussian", "dp-gd"),
-                checks.matches("dp-gd", ["output-gaussian", "cms-output"]),
-                checks.resembles("cms-output", ["output-gaussian"]),
-                checks.rises(["dp-gd", "cms-output"]),
-                checks.grows_apart("dp-gd", "output-gaussian"),
-                checks.close_at_start("dp-gd", "output-gaussian"),
-                checks.has_small_gap("dp-gd"),
-                checks.fluctuates(["output-gaussian", "dp-gd"]),
-                checks.surges("dp-gd"),
-            ]
-        ),
+        [[c.holds, c.severity, c.better] for check in some for c in check.comparisons(t)],
+        " ".join(check(t).because for check in some),
+        " ".join(check.rule for check in some),
         checks.points(0.0123, 0.004) + checks.points(-0.0004) + checks.points(0.5, math.inf),
     ]
 
