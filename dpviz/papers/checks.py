@@ -184,7 +184,7 @@ def resembles(mechanism: str, others: Sequence[str], quantity: str = "accuracy")
 
 
 def _gain(values: pd.DataFrame, start: int, end: int, quantity: str) -> Interval:
-    """How much one method gains from one budget to another, in accuracy or as the logarithm of a ratio."""
+    """Gain of one method from one budget to another, in accuracy or as the logarithm of a ratio."""
     if percent(quantity):
         return paired_mean(values.iloc[end] - values.iloc[start])
     return log_ratio(values.iloc[[end]], values.iloc[[start]])

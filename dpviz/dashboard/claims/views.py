@@ -176,7 +176,7 @@ def origin(shown: Sequence[Shown]) -> str:
         named = [what for s in shown if s.finding is not None for name, what in s.finding.verdict.numbers if name == "Trained on"]
         count = len({one for names in named for one in names.split(", ")})
         draws = f"linear models on small ones with {sets.SMALL_SEEDS} noise draws on each split"
-        on = f"on {count} data sets, {SPLIT_SEEDS} times {sets.SPLITS} splits of each, {draws}, " if count else ""
+        on = f"on {count} data sets, up to {SPLIT_SEEDS} times {sets.SPLITS} splits of each, {draws}, " if count else ""
         text = f"Computed on {kept.day.day} {kept.day:%B %Y} {on}{by}."
     return f"{text} {again} tested again in this session.".strip() if again else text
 

@@ -59,13 +59,10 @@ def command(claim: str, full: bool = False, seed: int = 0) -> str:
 
 def agree(found: Sequence[Verdict]) -> Verdict:
     """The first of several verdicts on sets of splits of their own, undecided where another one has another outcome."""
-    first, last = (
-        replace(found[0], rule=f"{found[0].rule} Undecided unless {SPLIT_SEEDS} sets of splits say the same."),
-        found[-1],
-    )
-    if last.outcome is first.outcome:
+    first = replace(found[0], rule=f"{found[0].rule} Undecided unless {SPLIT_SEEDS} sets of splits say the same.")
+    if found[-1].outcome is first.outcome:
         return first
-    because = f"{first.because} On other splits another outcome ({last.outcome}): {last.because}"
+    because = f"{first.because} On other splits another outcome ({found[-1].outcome}): {found[-1].because}"
     return replace(first, outcome=Outcome.CANNOT_TELL, condition="", because=because)
 
 
