@@ -196,8 +196,9 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
             for i in range(start, stop):
                 _margins(rows, i, theta, W, sums)
                 if more is not None:
-                    for r in range(min(W, more.shape[1] - first)):
-                        sums[r] += more[i, first + r]
+                    added = more[i, first:]
+                    for r in range(min(W, len(added))):
+                        sums[r] += added[r]
                 most, out = clip_norm / norms[i], slopes[i - start]
                 for r in range(W):
                     out[r] = limited(slope_at(sums[r], one, *loss), -most, most)  # Abadi et al. 2016, Algorithm 1
@@ -214,8 +215,8 @@ def gradient(W: int, slope_at: Callable[..., Any], formula: str) -> Callable[...
                         out[r] = one - one if above else out[r]
                         active[r] += one - one if above else one
                 if more is not None:
-                    for r in range(min(W, more.shape[1] - first)):
-                        more[i, first + r] = out[r]
+                    for r in range(min(W, len(added))):
+                        added[r] = out[r]
             for j in range(d):
                 k, end, to = blocks.ends[block * d + j], blocks.ends[block * d + j + 1], total[j]
                 while k < end:

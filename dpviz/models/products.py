@@ -185,15 +185,14 @@ class Products:
             noise: S draws (n, d), or (1, d) that all rows share; the first is for the first R/S replicas, and so on.
         """
         each, y = len(theta) // len(noise), self.rows.y[:, None].astype(self.precision)
-        parts = [slice(each * s, each * (s + 1)) for s in range(len(noise))]
-        slopes, own = np.empty((len(y), len(theta)), self.precision), np.empty(theta.shape)
-        draws = [draw.astype(self.precision, copy=False) for draw in noise]
-        for part, z in zip(parts, draws, strict=True):
-            slopes[:, part] = matmul(z, np.ascontiguousarray(moved[part].T, self.precision))
-        slopes *= y
+        draws = [(slice(each * s, each * (s + 1)), z.astype(self.precision, copy=False)) for s, z in enumerate(noise)]
+        slopes, own = np.empty((len(noise[0]), len(theta)), self.precision), np.empty(theta.shape)
+        for part, z in draws:
+            matmul(z, np.ascontiguousarray(moved[part].T, self.precision), slopes[:, part])
+        slopes = slopes * y
         total = self.gradient(theta, loss, more=slopes)
         slopes *= y
-        for part, z in zip(parts, draws, strict=True):
+        for part, z in draws:
             mine = slopes[:, part].T
             own[part] = mine.sum(axis=1, dtype=float)[:, None] * z if len(z) == 1 else short_sums(mine, z, 8 * _SHORT)
         return total, own
@@ -304,9 +303,9 @@ class SparseProducts(Products):
         return tuple(self.precision(constant) for constant in loss.constants)
 
 
-def matmul(rows: Array, columns: Array) -> Array:
-    """rows (b, d) times columns (d, R), in groups of rows that BLAS takes as they lie."""
-    out = np.empty((len(rows), columns.shape[1]), rows.dtype)
+def matmul(rows: Array, columns: Array, out: Array | None = None) -> Array:
+    """rows (b, d) times columns (d, R), in groups of rows that BLAS takes as they lie; written to `out` where it is given."""
+    out = np.empty((len(rows), columns.shape[1]), rows.dtype) if out is None else out
     size = rows_per_product(len(rows), columns.size)
     whole = len(rows) - len(rows) % size
     # OpenBLAS takes along what registers held before, which raises "invalid"; the product is right
