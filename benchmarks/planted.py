@@ -193,7 +193,8 @@ class _Planted(machinery.SourceFileLoader):
         return util.spec_from_loader(name, self) if name == self.name else None
 
     def get_code(self, fullname: str) -> Any:
-        return compile(self.source, self.path, "exec", dont_inherit=True)
+        # of no file that exists: numba keeps none of its loops and takes no kept ones
+        return compile(self.source, f"/planted{self.path}", "exec", dont_inherit=True)
 
     def pytest_collection_finish(self, session: Any) -> None:
         names = {item: name for item in session.items for name in (item.nodeid, item.nodeid.split("[")[0]) if name in self.places}

@@ -5,11 +5,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
 import dpviz
 from dpviz.auditing.runs import one_run_of
 from dpviz.dashboard.audit import attack, one_training
-from dpviz.dashboard.frame import sidebar
+from dpviz.dashboard.frame import ranking, sidebar
+from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.sensitivity import explanation
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.studies.guarantees import Guaranteed, Measured
+from dpviz.mechanisms.attack import Attacker
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
 
@@ -70,3 +77,24 @@ def audit_examples() -> Iterator[Any]:
 
 def frame_examples() -> Iterator[Any]:
     yield [sidebar._offered(m) for m in ("logistic", "svm", "mlp")]
+
+
+def guarantees_examples() -> Iterator[Any]:
+    specs = [dpviz.RunSpec("teaching", mechanism=m, epsilon=e) for m, e in (("dp-gd", 0.7), ("dbdp", 2.0), ("cms-output", 1.0))]
+    found = [
+        *(Guaranteed(s, calibration_of(s)) for s in specs),
+        Guaranteed(replace(specs[0], mechanism="dp-sgd"), None, "no proof"),
+    ]
+    scores = {"dp-gd": pd.DataFrame({"accuracy": [0.7, 0.8, 0.95]}), "cms-output": pd.DataFrame({"accuracy": [0.9]})}
+    methods = ranking.lines(Measured(found, scores, pd.DataFrame(), {"cms-output": {"accuracy": 0.85}}), METRICS["accuracy"])
+    yield from [
+        "\n".join(" ".join(table.proved(methods, one.spec)) for one in found[:3]),
+        "\n".join(
+            " ".join(table.tolerated(methods, replace(specs[0], mechanism=m, epsilon=e), Attacker.parse("advantage=0.3")))
+            for m, e in (("dp-gd", 0.6966), ("dp-gd", 0.7034), ("dp-gd", 0.69), ("dp-gd", 0.71), ("dp-sgd", 1.0), ("nsgd", 1.0))
+        ),
+        table.table(methods, METRICS["accuracy"]),
+        " | ".join(one.label for sort in table.SORTS for one in table.order_methods(methods, sort, METRICS["accuracy"])),
+        "\n".join(" ".join(table._row(one, [methods[1].condition], METRICS["accuracy"])) for one in methods if one != methods[3]),
+        [[one.mean, one.error, one.proved] for one in methods],
+    ]

@@ -137,6 +137,8 @@ def test_a_link_hands_in_answers_and_bad_ones_are_reported() -> None:
     next(b for b in page.button if b.label == "Check them all").click().run()
     table = next(t.value for t in page.table if "Right" in t.value)
     assert list(table["Right"]) == ["✗", "✓"]
+    progress = page.get("progress")[0].proto
+    assert (progress.value, progress.text) == (20, "2 of 10 answered, 1 right")
     assert any(w.value.startswith("**Answers**") for w in opened("Lessons", given="nothing", lesson="attack").warning)
 
 

@@ -77,25 +77,19 @@ def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
     )
 
 
-def headline(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attacker | None = None) -> None:
-    """The guarantee of the run's method, and how many methods are proved, conditional, claimed and refuted.
-
-    Where an attacker is tolerated: the epsilon that the run's method may have, beside the run's.
-    """
-    if attacker is not None:
-        _tolerating(methods, spec, attacker)
-        return
+def proved(methods: Sequence[ranking.Line], spec: RunSpec) -> tuple[str, str]:
+    """Sentences on the guarantee of the run's method, and on how many methods are proved, conditional, claimed and refuted."""
     counts = ((sum(line.status == status for line in methods), status) for status in ranking.ORDER)
     parts = ", ".join(f"{count} {status}" for count, status in counts if count)
     own = words.guarantee(calibration_of(spec), spec.build())
-    panels.headline(f"{words.title(spec)}: {own}.", f"{len(methods)} methods: {parts}.", of=spec)
+    return f"{words.title(spec)}: {own}.", f"{len(methods)} methods: {parts}."
 
 
-def _tolerating(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attacker) -> None:
+def tolerated(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attacker) -> tuple[str, ...]:
+    """Sentences on the epsilon at which the run's method keeps out a better attacker, beside the run's own."""
     own = next((line for line in methods if line.one.spec.mechanism == spec.mechanism), None)
     if own is None or own.one.calibration is None:
-        panels.headline(f"{words.title(spec)}: no noise is known that keeps out an attacker who does better.", of=spec)
-        return
+        return (f"{words.title(spec)}: no noise is known that keeps out an attacker who does better.",)
     needed = own.one.spec.epsilon
     chosen = f"The chosen ε = {words.three(spec.epsilon)}"
     if needed < 0.995 * spec.epsilon:
@@ -106,7 +100,7 @@ def _tolerating(methods: Sequence[ranking.Line], spec: RunSpec, attacker: Attack
         compared = f"{chosen} is the same."
     label = list_mechanisms()[spec.mechanism].label
     who = ATTACKERS[str(attacker)]
-    panels.headline(f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {who}.", compared, of=spec)
+    return f"{label}: up to ε = {words.three(needed)} no attacker does better than one who {who}.", compared
 
 
 def other_run(methods: Sequence[ranking.Line], overlay: Outcome) -> None:
@@ -254,7 +248,7 @@ def answer(task: Job[Measured], spec: RunSpec, place: DeltaGenerator, kept: Outc
 
     def draw(measured: Measured) -> None:
         now = ranking.lines(measured, measure)
-        headline(now, spec, attacker)
+        panels.headline(*(proved(now, spec) if attacker is None else tolerated(now, spec, attacker)), of=spec)
         if kept is not None and kept.cost.metric.id == measure.id:
             other_run(now, kept)
 

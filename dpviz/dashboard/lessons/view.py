@@ -63,14 +63,14 @@ def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
 def draw(own: fields.Group, theme: Theme) -> None:
     """The list of lessons, and the one that is chosen, or the sheet of all."""
     left, right = st.columns([1, 2], gap="large")
-    progress = left.empty()  # filled when the answer of this click was judged
+    progress = left.empty()  # filled when the answers of this click are judged
     chosen = own["lesson"].draw("", left, horizontal=False, label_visibility="collapsed")
     with right:
         if chosen == SHEET:
-            _progress(progress, GIVEN.value())
             sheet()
         else:
-            _lesson(own, BY_ID[chosen], progress, theme)
+            _lesson(own, BY_ID[chosen], theme)
+    _progress(progress, GIVEN.value())
 
 
 def _mark(name: str, given: Mapping[str, float | str]) -> str:
@@ -79,9 +79,9 @@ def _mark(name: str, given: Mapping[str, float | str]) -> str:
     return "" if name not in given else "✓ " if known is not None and known.accepts(given[name]) else "· "
 
 
-def _lesson(own: fields.Group, lesson: Lesson, progress: DeltaGenerator, theme: Theme) -> None:
+def _lesson(own: fields.Group, lesson: Lesson, theme: Theme) -> None:
     """A lesson: its question, the page that answers it, the reader's answer and whether it is right."""
-    given = dict(GIVEN.value())
+    given = GIVEN.value()
     panels.headline(lesson.question, of=None)
     with st.container(key="buttons-lesson"):
         links.page_link(lesson.page, f"Open “{lesson.page}”", run=lesson.spec, **lesson.more, task=lesson.id)
@@ -98,11 +98,9 @@ def _lesson(own: fields.Group, lesson: Lesson, progress: DeltaGenerator, theme: 
     answers = _measured(f"lesson-{asked}", [lesson]) if asked == lesson.id else None
     if answers is not None:
         if reply is not None and given.get(asked) != reply:
-            given |= {asked: reply}
-            GIVEN.keep(given)
+            GIVEN.keep({**given, asked: reply})
             address.amend(own.keys)
         _result(lesson, answers[asked], reply, theme)
-    _progress(progress, given)
     following = LESSONS.index(lesson) + 1
     if following < len(LESSONS):
         st.button(f"Next lesson: {LESSONS[following].title}", on_click=own["lesson"].keep, args=(LESSONS[following].id,))

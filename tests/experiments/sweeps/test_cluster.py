@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -70,6 +71,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def wait(futures: list[Future], **named: Any) -> None:
         if all(future.status == "pending" for future in futures):
             count[0] += 1
+            assert count[0] < 99, "it waits for ever"
             raise TimeoutError
 
     monkeypatch.setattr(distributed, "wait", wait)
@@ -88,6 +90,19 @@ def test_what_is_finished_comes_first_and_a_part_whose_workers_died_is_named(pat
     assert (good, bad) == (True, False)
     assert cell is CELLS[1]
     assert "every worker that had it died" in str(problems(second)[0][1])
+
+
+def test_a_cluster_may_be_without_workers_for_a_minute(patient: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten seconds pass at each look: its workers are gone from the first look to the third, and again from the fifth."""
+    client = Client([Future("pending"), Future("pending")])
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: 10.0 * patient[0]))
+    monkeypatch.setattr(client, "sync", lambda *given, **named: {"workers": {"w": 1} if patient == [4] else {}})
+    with pytest.raises(cluster.ClusterLost, match="no worker for 60 s"):
+        computed(client)
+    assert patient == [12], "at 110 s it was without for 60 s, and not for more"
+    client.scheduler = None  # type: ignore[assignment]
+    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+        cluster._look(client, None)  # type: ignore[arg-type]
 
 
 def test_a_scheduler_that_dies(patient: list[int]) -> None:
