@@ -116,7 +116,7 @@ def answer(command: str) -> Any:
     """What a command prints beside `kept_table.csv`: its document without the version, or the numbers of its lines."""
     with contextlib.chdir(Path(__file__).parent), contextlib.redirect_stdout(io.StringIO()) as out:
         assert main(shlex.split(command)) == 0
-    text = re.sub("rows-[0-9a-f]{16}", "rows", out.getvalue())  # a name that is drawn
+    text = re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", out.getvalue())  # names that are drawn, and times
     if "--json" in command:
         return {key: value for key, value in json.loads(text).items() if key != "version"}
     return list(map(numbers_in, text.splitlines()))
