@@ -1,17 +1,20 @@
 """Claims tested on stand-ins for methods, whose accuracy is known."""
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from support_stand_in import StandIn
 
 import dpviz
+from dpviz.experiments.run.setup import Setup
 from dpviz.mechanisms import Mechanism, Training, get_mechanism
 from dpviz.mechanisms.base import Fit, NoiseRecord
 from dpviz.papers.claims import Verdict, list_claims
-from dpviz.papers.claims.context import Context
+from dpviz.papers.claims.context import Context, Measured
 
 
 def planted(claim: str, **swaps: Any) -> Verdict:
@@ -43,3 +46,18 @@ def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
         return out
 
     return make
+
+
+class Untrained(Context):
+    """A context that trains nothing: accuracies and gaps are drawn from what was asked for. A census has a tenth of its rows."""
+
+    def setup(self, dataset: str, *rest: Any, **how: Any) -> tuple[Setup, float]:
+        return super().setup(dataset.replace("000", "00"), *rest, **how)
+
+    def measure(self, mechanism: Mechanism, dataset: str, epsilons: Sequence[float], seeds: int, **how: Any) -> Measured:
+        asked = repr((mechanism, dataset, [f"{e:.6g}" for e in epsilons], seeds, self.seed, sorted(how.items())))
+        rng = np.random.default_rng(zlib.crc32(asked.encode()))
+        accuracy = rng.uniform(0.6, 0.9, (len(epsilons), 1)) + rng.normal(0.0, 0.01, (len(epsilons), seeds))
+        beside = {"split": how.get("split", 0), "optimum": 0.3, "non_private_accuracy": 0.95, "majority_accuracy": 0.55}
+        baselines = pd.DataFrame(beside, index=range(seeds))
+        return Measured(accuracy, 10 ** (-10 * accuracy), baselines, dataset, how.get("model", "logistic"), tuple(epsilons))

@@ -1,12 +1,23 @@
 """Examples of `dpviz.cli`."""
 
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from support_kept import answer
+from support_kept import answer, numbers_in
 
 import dpviz
-from dpviz.cli import metrics, run
+from dpviz.cli import main, metrics, run
+from dpviz.dashboard.components import lessons
+from dpviz.dashboard.components.recorder import Recorder
+from dpviz.dashboard.frame import headless
+
+_SHOWN = re.compile(
+    r'(?<=href=")http[^"]*|(?<=\.html">)[^<]+|(?<=<h[12]>)[^<]+|(?<=(?:nce|ect|rge)">)[^<]+|(?<=<p>)(?!Made)[^<]+'
+)
 
 
 def cli_examples() -> Iterator[Any]:
@@ -93,5 +104,21 @@ def cli_examples() -> Iterator[Any]:
             for found in [run._Measured.measure(dpviz.run(s), c)]
             for m in c
         ),
+        [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]
+
+
+def gallery_examples() -> Iterator[Any]:
+    """Files of a gallery whose pages are not drawn."""
+
+    def recorded(script: Path, page: Path, query: Mapping[str, str], *rest: object) -> Recorder:
+        return Recorder(
+            f"{page.stem} {query}", ("all rows", "no row"), run=(dpviz.RunSpec("census-300" if query else "iris"), "rows")
+        )
+
+    draw, some = mock.patch.object(headless, "record_page", recorded), mock.patch.object(lessons, "LESSONS", lessons.LESSONS[8:])
+    with draw, some, tempfile.TemporaryDirectory() as folder:
+        site = Path(folder) / "site"
+        yield answer(f"report --all --out {site} --figure-rows 150")[0][-2:-1]
+        yield "".join(f"{path.name} {_SHOWN.findall(path.read_text('utf-8'))}\n" for path in sorted(site.iterdir()))

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from support import make_problem
+from support_claims import Untrained
 from support_kept import numbers_in
 
 import dpviz
-from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sets, sources, verdict
+from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sentences, sets, sources, verdict
 from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
 from dpviz.papers.verdict import Outcome
@@ -169,3 +170,19 @@ def claims_examples() -> Iterator[Any]:
         tables.constant("p", "s", "m", [1, 2], 0.3),
         tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
     ]
+
+
+def claims_in_words_examples() -> Iterator[Any]:
+    """Claims that are computed in hundredths of a second, and what those on accuracy say of models that are not trained."""
+    rsgd_ar = rsgd.competitive(sentences.RSGD_COMPETITIVE, "rsgd-ar", [("nsgd", rsgd.RSGD_AR[:2]), ("majority", ({},))])
+    names = (
+        "pidp-fewer-noised pidp-decisions-change pidp-exchange-twice pidp-gap-zero pidp-beats-dp-sgd-mlp "
+        "dbdp-fewer-noised dbdp-improves dbdp-published-rows dbdp-rows-protected dbdp-excess-rate dbdp-any-constant "
+        "ip-any-constant ip-excess-rate ip-beats-local dbdp-noise-below-song ip-local-like-fukuchi permutation-saves "
+        "averaging-lowers-sensitivity averaging-raises-accuracy sgd-ma-surges influence-error dbdp-noise-weight "
+        "pidp-complexity "
+    )
+    for test in [rsgd_ar, *(claims.list_claims()[name].test for name in names.split())]:
+        v = test(Untrained(seed=3))
+        said = [[numbers_in(text), numbers_in(value) or value] for text, value in v.numbers]
+        yield [v.outcome, numbers_in(v.because), bool(v.condition), numbers_in(v.rule), said, v.table, v.picture, v.seeds]

@@ -171,6 +171,11 @@ def training_examples() -> Iterator[Any]:
         ],
         [a.runs, a.confidence, a.counts, a.calibration.budget],
         [
+            [spec.lam, spec.delta, spec.row_scaling]
+            for given in ({}, {"lam": 0.02}, {"delta": 1e-9, "row_scaling": "clip"})
+            for spec in [training._without_n(RunSpec("census-300", mechanism="output-gaussian", **given), 10**6, True)]
+        ],
+        [
             len(
                 training.add_conditions(
                     RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001)),

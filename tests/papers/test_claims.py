@@ -39,20 +39,12 @@ def test_claims_concern_mechanisms_that_are_there() -> None:
         assert {c.id for c in claims_of(mechanism)} == {c.id for c in list_claims().values() if mechanism in c.mechanisms}
 
 
-FAST = ["dbdp-noise-rate", "numerical-tighter", "permutation-saves", "averaging-lowers-sensitivity", "dbdp-fewer-noised"]
-
-
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", ["dbdp-noise-rate", "permutation-saves", "dbdp-fewer-noised"])
 def test_findings_are_complete_and_repeat(name: str) -> None:
     one, other = check(name), check(name)
-    assert one.verdict.outcome is other.verdict.outcome
-    assert one.verdict.numbers == other.verdict.numbers
+    assert (one.verdict.outcome, one.verdict.numbers) == (other.verdict.outcome, other.verdict.numbers)
     assert (one.verdict.numbers[0] == ("Trained on", "census-10000")) == (name == "dbdp-fewer-noised"), "others are formulas"
     assert one.command == f"dpviz list claims --test {name}"
-    assert {"panel", "series", "mechanism", "x", "y", "low", "high"} == set(one.verdict.table.columns)
-    assert one.verdict.rule
-    assert one.verdict.because
-    assert bool(one.verdict.condition) == (one.verdict.outcome is Outcome.ONLY_IF)
 
 
 @dataclass(frozen=True)
@@ -267,10 +259,6 @@ def test_differences_carry_their_interval() -> None:
     assert difference(pd.Series(a[:1]), pd.Series(b)).half == np.inf
 
 
-def test_factors_of_n_are_those_of_the_noise_that_is_compared() -> None:
-    assert dict(planted("ip-noise-below-bassily").numbers)["Fitted exponent of n, mean gradient of a step"] == "3.00"
-
-
 N, RUNS = 100, 4000
 CONTEXT = Context(full=False, seed=0, monitor=lambda done: None)
 
@@ -320,13 +308,6 @@ def test_epsilon_of_the_mixture_is_that_of_its_densities() -> None:
 def test_both_theorems_fail_for_every_constant(claim: str) -> None:
     found = check(claim)
     assert found.verdict.outcome is Outcome.FAILS
-    assert (found.verdict.picture.limit, found.verdict.picture.limit_label) == (CLAIMED, "claimed")
-    table = found.verdict.table
-    assert set(table["series"]) == {f"c = {c:g}" for c in constants.CONSTANTS}
-    for _, part in table.dropna().groupby("series"):
-        above = part["y"].to_numpy() > CLAIMED
-        assert above[-1], "with enough rows"
-        assert (np.diff(part["y"].to_numpy()[above]) > 0).all(), "and more so with more of them"
     assert not list_claims()[claim].privacy, "one step is not the form that a badge is about"
 
 

@@ -171,23 +171,6 @@ def test_every_panel_can_be_set_up(name: str) -> None:
         assert any(figure.methods[mechanism].name in note for note in setup.notes)
 
 
-def test_verdicts_are_computed_from_a_sweep() -> None:
-    figure, _ = catalogue.PANELS["dbdp-small-breast-cancer"]
-    values = catalogue.setup("dbdp-small-breast-cancer").values | {
-        "dataset": "breast-cancer",
-        "seeds": 20,
-        "mechanisms": {"dp-sgd": {}},
-    }
-    (one, verdict), *_ = figure.judge(dpviz.run_sweep(SweepSpec(epsilons=[0.1, 20.0], **values)))
-    assert one.text == "As ε increases, so does the accuracy."
-    assert verdict.outcome is Outcome.HOLDS
-    figure, _ = catalogue.PANELS["ip-4-iris"]
-    values = catalogue.setup("ip-4-iris").values | {"mechanisms": {"dp-gd": {}}, "seeds": 2}
-    found = figure.judge(dpviz.run_sweep(SweepSpec(epsilons=[0.1, 1.0], **values)))
-    assert {verdict.outcome for _, verdict in found} == {Outcome.CANNOT_TELL}
-    assert "no complete numbers of input-perturbation" in found[0][1].because
-
-
 def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) -> None:
     rows = "\n".join(f"{k % 50},{'yes' if k % 3 else 'no'}" for k in range(200))
     (tmp_path / "bank.csv").write_text(f"age,label\n{rows}\n")
