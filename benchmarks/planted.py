@@ -66,7 +66,11 @@ def _changes_of(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         yield line, "True for False", _set(node, "value", not node.value)
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield line, "another number", _set(node, "value", node.value + 1 if isinstance(node.value, int) else 2 * node.value)
+        yield (
+            line,
+            "another number",
+            _set(node, "value", node.value + 1 if isinstance(node.value, int) else 2 * node.value or 1.0),
+        )
     elif isinstance(node, ast.If | ast.IfExp | ast.While):
         yield line, "a condition reversed", _set(node, "test", ast.UnaryOp(ast.Not(), node.test))
     elif isinstance(node, ast.Name | ast.Attribute):

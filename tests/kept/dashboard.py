@@ -5,20 +5,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import dpviz
 from dpviz.auditing.runs import one_run_of
+from dpviz.dashboard.accounting import comparison, ledger
 from dpviz.dashboard.audit import attack, one_training
-from dpviz.dashboard.frame import ranking, sidebar
+from dpviz.dashboard.frame import pinned, ranking, server, sidebar
+from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
+from dpviz.dashboard.jobs import cached_runs
+from dpviz.dashboard.one_run import sections
+from dpviz.dashboard.rows import influence_map, person, rows_with_noise
 from dpviz.dashboard.sensitivity import explanation
 from dpviz.experiments.run.metrics import METRICS
-from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.run.setup import calibration_of, setting_of
+from dpviz.experiments.studies import inspected, noise_comparison
+from dpviz.experiments.studies.cost_by_group import GroupCosts
 from dpviz.experiments.studies.guarantees import Guaranteed, Measured
 from dpviz.mechanisms.attack import Attacker
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
+from dpviz.spending.ledger import Contents
+from dpviz.spending.of_run import entry_of
 
 
 def sensitivity_explanation_examples() -> Iterator[Any]:
@@ -76,7 +86,7 @@ def audit_examples() -> Iterator[Any]:
 
 
 def frame_examples() -> Iterator[Any]:
-    yield [sidebar._offered(m) for m in ("logistic", "svm", "mlp")]
+    yield from [[sidebar._offered(m) for m in ("logistic", "svm", "mlp")], [server._load_other_pages()]]
 
 
 def guarantees_examples() -> Iterator[Any]:
@@ -97,4 +107,95 @@ def guarantees_examples() -> Iterator[Any]:
         " | ".join(one.label for sort in table.SORTS for one in table.order_methods(methods, sort, METRICS["accuracy"])),
         "\n".join(" ".join(table._row(one, [methods[1].condition], METRICS["accuracy"])) for one in methods if one != methods[3]),
         [[one.mean, one.error, one.proved] for one in methods],
+    ]
+
+
+def people_examples() -> Iterator[Any]:
+    runs = [
+        (inspected.inspect(s), inspected.row_influence(s))
+        for m, seeds in (
+            ("dp-gd", 2),
+            ("pidp-sgd", 1),
+            ("dbdp", 3),
+            ("renyi-filter", 2),
+            ("input-perturbation", 2),
+            ("dp-sgd", 2),
+        )
+        for s in [dpviz.RunSpec("teaching", mechanism=m, seeds=seeds, epsilon=0.5)]
+    ]
+    rule = next(view for view in runs[1][0].views or ())
+    yield from [
+        "\n".join(
+            " | ".join(
+                (
+                    influence_map.noisy_rows_in_words(r),
+                    influence_map.noisy_rows_in_words(r, brief=True),
+                    influence_map.label_of(r, 7),
+                    person._why(r, i, 7),
+                    person._received(r, 7),
+                    person._elsewhere(r),
+                    *(f"{name}: {' / '.join(values)}" for name, values in person._verdict(r, [3, 7])),
+                    *(f"{name}: {' / '.join(values)}" for name, values in person._noise(r, [3, 7])),
+                    *(f"{name}: {' / '.join(values)}" for name, values in person._individual(r, [3, 7])),
+                    *(rows_with_noise._why(view) for view in r.views or ()),
+                    rows_with_noise._drawn(r, 7),
+                )
+            )
+            for r, i in runs
+        ),
+        "".join(
+            rows_with_noise._why(replace(rule, statistic=np.array(v), low=low, high=high, passes=np.array(v) <= high))
+            for v, low, high in (
+                ([3.0, 4.0], 0.0, 2.0),
+                ([3.0, 4.0], 5.0, 2.0),
+                ([3.0, 4.0], 0.0, 9.0),
+                ([3.0, 4.0], 0.0, -np.inf),
+            )
+        ),
+        [np.flatnonzero(influence_map.differs(a, b)) for (a, _), (b, _) in ((runs[1], runs[2]), (runs[0], runs[4]))],
+        [influence_map.table(*run) for run in runs[:3]],
+        " ".join(map(person._ordinal, (1, 2, 3, 4, 11, 12, 13, 21, 102, 1113))),
+        " ".join(person.limits(*ends) for ends in ((-np.inf, 0.5), (0.2, 0.9), (0.0, 0.3), (-np.inf, -np.inf))),
+    ]
+
+
+def words_examples() -> Iterator[Any]:
+    outcomes = [
+        cached_runs.outcome(dpviz.RunSpec(d, mechanism=m, seeds=2, epsilon=e))
+        for d, m, e in (
+            ("teaching", "dp-gd", 0.5),
+            ("teaching", "cms-output", 2.0),
+            ("teaching", "dbdp", 2.0),
+            ("iris", "dp-gd", 0.5),
+        )
+    ]
+    cal, limit = outcomes[0].calibration, dpviz.Budget(0.9, 1e-5)
+    entry = entry_of(outcomes[0].spec.build(), setting_of(outcomes[0].spec), cal, "this run")
+    held = [Contents("people", "row", cal.neighbouring, limit, (entry,) * k) for k in (0, 1, 4)]
+    upper = pd.DataFrame({"group": ["a", "b"], "rows": [30, 200], "share": [0.13, 0.87]})
+    yield from [
+        "\n".join(sections.sentence(a, b) for a in outcomes for b in outcomes),
+        "\n".join(" | ".join(sections._settings(a.spec, b.spec)) for a in outcomes[:2] for b in outcomes),
+        " ".join(pinned.difference_from(METRICS[m], v, 0.5) for m in ("accuracy", "log-loss") for v in (0.4, 0.5, 0.61)),
+        [
+            attack._ceiling(types.SimpleNamespace(counts=types.SimpleNamespace(trials=t), requested=500, runs=r, **rest))
+            for t, r in ((0, 0), (20, 40), (250, 500))
+            for rest in [{"calibration": cal, "counts_confidence": 0.9}]
+        ],
+        "\n".join(ledger.sentence(one, total, e) for one in held for total in [one.total()] for e in (None, limit, one.limit)),
+        "\n".join(" | ".join(comparison._published(row)) for row in noise_comparison.published_noise(outcomes[0].spec)),
+        "\n".join(
+            cost_by_group.sentence(
+                GroupCosts(upper.assign(non_private_right=right, clipped=clipped, lost=lost.mean(axis=0)), lost)
+            )
+            for right, clipped in (([0.7, 0.9], [0.4, 0.2]), ([0.9, 0.9], [0.2, 0.2]), ([0.9, 0.7], [np.nan, np.nan]))
+            for base in ([0.08, 0.02], [0.02, 0.08], [0.03, 0.03])
+            for spread in (0.0, 0.01, 0.3)
+            for lost in [np.add(base, spread * np.eye(2 if spread else 1, 2))]
+        ),
+        " ".join(
+            f"{over_epsilon._value(m, 0.123)} {over_epsilon._apart(m, 0.123)} {over_epsilon._apart(m, 0.123, unit=False)}"
+            for m in ("accuracy", "mean_score")
+        ),
+        " | ".join(map(sidebar.dataset_label, ("breast-cancer", "census-5000", "data/adult.csv", "wine"))),
     ]

@@ -53,6 +53,11 @@ def run_run_examples() -> Iterator[Any]:
             run.calibrate(m, n=1000, d=5, epsilon=0.7, delta=1e-06, lam=0.02)
             for m in ("dp-gd", "output-gaussian", "kst-objective", "dbdp")
         ],
+        [
+            run.calibrate(m, n=1000, d=5, delta=1e-06, **some)
+            for m in ("dp-gd", "cms-objective")
+            for some in ({"epsilon": 0.7, "ranges": "private"}, {"attacker": "advantage=0.1", "lam": 0.05, "model": "svm"})
+        ],
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from support import make_problem, noisy_sums
 
 import dpviz
-from dpviz.mechanisms import attack, persons, protection, registry, rules
+from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
 from dpviz.models import get_model
 from dpviz.privacy.accounting.events import Gaussian
 
@@ -78,6 +78,23 @@ def mechanisms_examples() -> Iterator[Any]:
                 dpviz.RunSpec(mechanism="dp-gd").build(), replace(make_problem().setting, person_rows=k), dpviz.Budget(1.0, 0.001)
             )
             for k in (0, 1, 3)
+        ],
+        [
+            [
+                b.id,
+                protection.releases(b, s) if isinstance(b, ReleasesGaussians) else None,
+                protection.sensitivity_bounds(b, s) if isinstance(b, BoundsSensitivity) else None,
+                protection.released_event(b, s, protection.calibrate(b, s, dpviz.Budget(1.0, 0.001)))
+                if isinstance(b, DeclaresEvent)
+                else None,
+            ]
+            for m, p in (
+                *((m, {}) for m in registry.list_mechanisms()),
+                *(("dp-sgd", {"batches": kind}) for kind in ("persons", "reshuffled")),
+            )
+            for b in [dpviz.RunSpec(mechanism=m, params=p).build()]
+            for s in (replace(make_problem().setting, person_rows=k) for k in (0, 3))
+            if isinstance(b, ReleasesGaussians | BoundsSensitivity | DeclaresEvent)
         ],
         "\n".join(
             (

@@ -9,7 +9,6 @@ from sklearn.metrics import accuracy_score
 from support import assert_refused
 
 import dpviz
-from dpviz.dashboard.groups.cost_by_group import sentence
 from dpviz.datasets import Dataset
 from dpviz.experiments.studies import cost_by_group as costs
 from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
@@ -161,12 +160,6 @@ def test_the_reasons_are_those_that_hold_and_noise_decides_nothing() -> None:
     assert made((500, 510), (0.8, 0.79), lost, (np.nan, np.nan)).reasons == ()
     assert not made((100, 900), (0.6, 0.8), lost * [[1, 1], [-1, 1], [1, 1]], (0.5, 0.2)).certain
     assert np.isnan(made((100, 900), (0.6, 0.8), lost[:1], (0.5, 0.2)).error)
-
-
-@pytest.mark.parametrize(("factor", "answer"), [(1, "Yes"), (-1, "No: “a” gains")])
-def test_the_answer_has_the_sign_of_the_difference(factor: int, answer: str) -> None:
-    lost = factor * np.array([[0.1, 0.02], [0.12, 0.01], [0.11, 0.03]])
-    assert answer in sentence(made((100, 900), (0.6, 0.8), lost, (0.5, 0.2)))
 
 
 RELEASED = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
