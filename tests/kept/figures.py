@@ -341,6 +341,7 @@ def figures_examples() -> Iterator[Any]:
                 style.contrast("#ffffff", "#204060").__format__(".6f"),
             ]
         ),
+        [f(v, t) for f in (groups._share_range, groups._score_range) for v in ([], [0.52, 0.93]) for t in (True, False)],
         [style.look(style.THEMES["dark"], "a", f, r).dash for f in style.THEMES["dark"].families for r in range(5)]
         + [style.tens(0.3, shares=s) for s in (True, False)]
         + [style.stack([0.1, 0.11, 0.5, 0.1], 0.05), style.margin(left=3), style.room_for(["abc", "a longer name"])],

@@ -16,7 +16,6 @@ from dpviz.dashboard.rows import selection
 from dpviz.experiments.run.links import add_version
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
-from dpviz.mechanisms.capabilities import IndividualBudget
 
 opened = partial(support_pages.opened, "Person")
 
@@ -176,14 +175,6 @@ def test_a_person_is_chosen_and_named_by_the_own_id_of_the_table(monkeypatch: py
     assert not page.warning
     assert f"patient P{row:03}" in {plain(str(table.value.index.name)) for table in page.table}
     assert "patient P" in sentence(page)
-
-
-@pytest.mark.parametrize("colour", ["influence", "epsilon", "noise"])
-def test_the_map_has_the_colour_that_is_asked_for(colour: str) -> None:
-    page = opened(mechanism="pidp-sgd", colour=colour)
-    able = colour != "epsilon" or issubclass(dpviz.list_mechanisms()["pidp-sgd"], IndividualBudget)
-    assert bool(page.warning) != able
-    assert f"Colour is {selection.COLOURS[colour if able else 'influence']}" in text(page)
 
 
 def test_the_card_says_what_retraining_changes_for_any_row() -> None:

@@ -1,12 +1,13 @@
-"""Numbers that pages show, kept: in sentences, tables and pictures, in their order, however they are worded.
+"""What pages show, kept: numbers and how many words there are, in sentences, tables, pictures and controls, in their order.
 
-Where other numbers are meant, `DPVIZ_KEEP=1 pytest tests/pages/test_kept_pages.py` writes them anew, and the difference is read
+Where something else is meant, `DPVIZ_KEEP=1 pytest tests/pages/test_kept_pages.py` writes them anew, and the difference is read
 before it is committed.
 """
 
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from dpviz.dashboard.components import recorder
 from dpviz.reporting import Chart
 
 PARTS = 3  # of an element with many numbers; two sums of each are kept
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_CONTROL = ("label", "help", "placeholder", "options", "disabled")
 _LAYOUT = ("main", "column", "flex_container")
 
 A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
@@ -29,11 +32,22 @@ A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run th
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
     "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.5", "seeds": "3"}),
-    "one-model-steps": ("One_model", {"mechanism": "dp-gd", "training": "true", "dp-gd.steps": "6"}),
+    "one-model-steps": (
+        "One_model",
+        {
+            "dataset": "iris",
+            "mechanism": "dp-gd",
+            "training": "true",
+            "dp-gd.clip_norm": "0.01",
+            "epsilon": "4",
+            "start": "trials",
+        },
+    ),
     "one-model-claimed": ("One_model", {"mechanism": "dbdp", "metric": "roc-auc", "pinned": "mechanism=dp-gd&seeds=2"}),
     "trade-off": ("Trade-off", {"methods": "dp-gd,output-gaussian", "points": "2", "epsilon": "0.5", "want": "70"}),
     "groups": ("Groups", {"mechanism": "dp-gd", "group": "kind", "of": "recall", "why": "true", "epsilon": "0.5"}),
     "person": ("Person", {"dataset": "census-300", "mechanism": "dbdp", "epsilon": "2"}),
+    "person-rule": ("Person", {"mechanism": "pidp-sgd", "seeds": "1"}),
     "person-digits": ("Person", {"dataset": "digits", "mechanism": "dbdp", "seeds": "1"}),
     "person-clipped": ("Person", {"mechanism": "dp-gd", "dataset": "census-500", "epsilon": "0.5"}),
     "audit": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "epsilon": "2"}),
@@ -84,17 +98,23 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
-    """Kind and numbers of each element of a page, as it is when its work has ended, also that which a button starts."""
+    """Kind, number of words and numbers of each element of a page and its sidebar, when its work has ended.
+
+    Args:
+        start: names of work that a button starts.
+    """
     found, drawn = list[Numbers](), settled(opened(page, **query))
     for section in start.split():
         drawn = settled(drawn.button(key=f"start.{section}").click().run())
-    for element in drawn.main:
+    for element in itertools.chain(drawn.main, drawn.sidebar):
         value = getattr(element, "value", "")
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
+        text += "".join(f" {getattr(element.proto, name, '')}" for name in _CONTROL)
         values = numbers_in(text)
         key = getattr(element.proto, "id", "").split("-", 2)[-1]  # the styles of a page name it
         if (key or element.type not in _LAYOUT) and not text.startswith("<script"):
-            found.append([key or element.type, *numbers(np.array_split(values, min(len(values) // LONG + 1, PARTS)))])
+            parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
+            found.append([key or element.type, len(_WORD.findall(text)), *numbers(parts)])
     return found
 
 

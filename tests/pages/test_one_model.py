@@ -136,17 +136,6 @@ def test_a_rare_class_is_measured_by_balanced_accuracy_and_the_page_says_why(mon
     assert sentence(page)
 
 
-@pytest.mark.long
-def test_advice_is_given_where_a_trial_shows_that_it_helps() -> None:
-    page = opened(dataset="breast-cancer", epsilon="0.5", seeds="10", row_scaling="unit", lam="0.001")
-    assert "lost without any noise" in text(page)
-    next(b for b in page.button if b.label == "Does another setting help? Try it").click().run()
-    said = text(support_pages.settled(page))
-    assert re.search(r"None of \d+ other settings|Of \d+ other settings, .* is best", said)
-    good = opened(dataset="teaching", epsilon="10")
-    assert not [b for b in good.button if b.label.startswith("Does another setting")]
-
-
 def test_reset_forgets_the_address() -> None:
     page = opened(epsilon="0.5", metric="f1")
     next(b for b in page.button if b.label == "Back to the defaults").click().run()

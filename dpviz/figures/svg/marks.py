@@ -99,7 +99,7 @@ def scatter(trace: Trace, on: Canvas, colour: str, scale: Sequence[Any] | None) 
 
 
 def part(opacity: Any) -> float | None:
-    return None if opacity is None or float(opacity) == 1 else round(float(opacity), 3)
+    return None if opacity is None or float(opacity) == 1 else float(opacity)
 
 
 def errors(trace: Trace, on: Canvas, x: Floats, y: Floats, colour: str) -> None:
