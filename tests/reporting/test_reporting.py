@@ -154,10 +154,6 @@ def test_the_call_of_a_sweep_gives_the_same_sweep() -> None:
     assert options.metric == list(sweep.metrics)
 
 
-def test_the_same_run_gives_the_same_notebook() -> None:
-    assert notebook_of(SPEC) == notebook_of(SPEC)
-
-
 @pytest.mark.long
 def test_the_notebook_runs() -> None:
     import nbformat
@@ -212,11 +208,6 @@ def test_parts_have_their_sign_and_small_differences_are_no_cost() -> None:
     few = dataclasses.replace(COST, private=np.full(3, COST.non_private - 0.17), error=0.2)
     assert words.privacy_cost(few) == "too few test rows to tell: between −3.0 and 37.0 points"
     assert words.privacy_cost(dataclasses.replace(few, error=0.1)) == "privacy costs 17.0 points"
-
-
-@pytest.mark.parametrize(("points", "text"), [(0.023, "2.3"), (0.0004, "nothing"), (-0.0004, "nothing"), (-0.004, "−0.4")])
-def test_parts_of_a_cost(points: float, text: str) -> None:
-    assert words.part(points) == text
 
 
 def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
