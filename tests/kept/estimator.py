@@ -1,5 +1,6 @@
 """Examples of `dpviz.estimator`."""
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -210,4 +211,18 @@ def estimator_examples() -> Iterator[Any]:
             )
             for p in (True, False)
         ],
+        [
+            private_search._Runs((), (), None, make_problem(60).rows.X, np.arange(60) % 3, *split, True, random.Random(1)).right(
+                one
+            )
+            for split in [np.split(np.arange(60), [40])]
+            for one in (
+                None,
+                (np.array([[1.0, -1.0, 0.5, 0.2]]), np.zeros(1), True),
+                (np.eye(3, 4), np.array([0.1, 0, 0]), False),
+            )
+        ],
     ]
+    m = PrivateClassifier("output-gaussian", 2.0, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
+    yield str(assert_refused(m._settle, m.classes_, features.norm_map(3, 2.0), np.zeros((1, 4)), np.array([np.inf])))
+    yield [hasattr(m, "guarantee_")]

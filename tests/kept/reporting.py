@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from support_kept import numbers_in
 
 import dpviz
@@ -13,6 +15,9 @@ from dpviz.reporting import calls, document, notebook, run, words
 
 
 def reporting_examples() -> Iterator[Any]:
+    rare = dpviz.dataset(
+        pd.DataFrame({"a": np.arange(200.0) % 17, "label": [1] * 12 + [0] * 188}), target="label", ranges={"a": (0, 17)}
+    )
     yield from [
         calls.python_call(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), "roc-auc"),
         calls.shell_call(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), "audit", "f1"),
@@ -61,6 +66,11 @@ def reporting_examples() -> Iterator[Any]:
         + " ".join(map(words.part, (0.0004, -0.004, 0.023)))
         + words.times(1)
         + words.times(0.4),
+        " | ".join(
+            f"{made.sentence} {made.repeat} {[getattr(part, 'text', '') for part in made.parts]}".replace(rare.name, "rare")
+            for name, metric in (("output-gaussian", ""), ("majority", "roc-auc"))
+            for made in [run.report_of(dpviz.RunSpec(rare, mechanism=name, seeds=2), metric=metric)]
+        ),
         words.markdown("a*b_c <i> http://x.org")
         + words.label_ids("dp-gd beats output-gaussian")
         + words.keep_together("3 % and ± 1")
