@@ -144,7 +144,7 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
             if all(name in user.read_text("utf-8") for name in parts[-2:]):
                 found |= tests_at(user, range(9999)) | {test for test in seconds if ROOT / test.split("::")[0] == user}
     files = Counter(test.split("::")[0] for test in found)
-    near = {file for file in files if ".".join(parts) in (ROOT / file).read_text("utf-8")}  # of thousands these decide in time
+    near = {user.relative_to(ROOT).as_posix() for user in CODE if ".".join(parts) in user.read_text("utf-8")}
     return sorted(found, key=lambda test: ((file := test.split("::")[0]) not in near, -files[file], seconds[test]))
 
 

@@ -372,7 +372,7 @@ def _output(fit: Fit) -> Floats:
     out = fit.theta[0] if fit.constant_label is None else fit.constant_label[0][:, None]
     if not np.isfinite(out).all():
         raise FloatingPointError("Outputs are not finite, so nothing can be said about them; a smaller step size may help.")
-    return np.ascontiguousarray(out, dtype=np.float64)
+    return out
 
 
 def _line(
