@@ -1,4 +1,7 @@
-"""Reads TOML files from outside: bounded in size and depth, and every reason why one cannot be read is said in words."""
+"""Reads TOML files: declarations of this package, and files from outside.
+
+Those are bounded in size and depth, and every reason why one cannot be read is said in words.
+"""
 
 import os
 import stat
@@ -9,6 +12,11 @@ from typing import Any
 from dpviz.common.validate import InvalidInput, show
 
 MOST_BYTES = 1 << 16
+
+
+def declarations(module: str) -> dict[str, Any]:
+    """The values in the TOML file of this package that stands beside a module and has its name."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def read(path: str | os.PathLike[str], field: str, fix: str = "Correct the file.", most: int = MOST_BYTES) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """All sets there are, here or not yet: what they are, where they come from, and how to get them."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from dpviz.common import toml
 from dpviz.datasets.sources import folder, remote
 from dpviz.datasets.sources.bundled import BUNDLED
 
@@ -35,9 +34,6 @@ class Card:
     steps: Sequence[str] = ()
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-
-
 def cards() -> list[Card]:
     """All sets: bundled, synthetic, to download, in the data folder, and those that a person must bring."""
     made: list[Card] = []
@@ -46,7 +42,7 @@ def cards() -> list[Card]:
         label, where = " or ".join(b.label_names), "UCI Machine Learning Repository"
         shared = {"licence": "CC BY 4.0", "source": where, "state": "here"}
         made.append(Card(name=name, title=b.title, variant="as shipped with scikit-learn", label=label, rows=b.rows, **shared))
-    known = [Card(**{"state": "file"} | words) for words in tomllib.loads(_FILE.read_text(encoding="utf-8"))["card"]]
+    known = [Card(**{"state": "file"} | words) for words in toml.declarations(__file__)["card"]]
     made += [card for card in known if card.state == "here"]
     for name, r in remote.REMOTE.items():
         shared = {"licence": r.licence, "source": remote.source_of(name) or r.source.split("; ")[1]}

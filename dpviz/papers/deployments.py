@@ -3,9 +3,9 @@
 All values are those of the OpenDP Deployments Registry (data of 15 July 2026), which names these sources.
 """
 
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
+
+from dpviz.common import toml
 
 REGISTRY = "OpenDP Deployments Registry, 15 July 2026"
 
@@ -30,5 +30,4 @@ class Deployment:
     source: str
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-DEPLOYMENTS = tuple(Deployment(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["deployment"])
+DEPLOYMENTS = tuple(Deployment(**one) for one in toml.declarations(__file__)["deployment"])

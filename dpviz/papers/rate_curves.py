@@ -28,14 +28,13 @@ def facts_of(spec: RunSpec) -> rates.Facts:
     mechanism = mechanism_of(spec)
     # a method that takes no gradient steps of its own has no T in the sense of the tables
     steps = mechanism.step_count(s) if isinstance(mechanism, CountsSteps) else 50
-    finite = s.beta < np.inf
     return rates.Facts(
         n=s.n,
         d=s.m,
         epsilon=spec.epsilon,
         delta=resolve(spec).budget.delta,
         G=s.G if np.inf > s.G else 1.0,
-        L=s.L if finite else 0.25 + s.lam,
+        L=s.L if s.beta < np.inf else 0.25 + s.lam,
         mu=s.lam,
         steps=steps,
     )

@@ -110,11 +110,12 @@ class Refutation:
 def refutations() -> dict[str, Refutation]:
     """Mechanisms whose claim an audit has refuted, by id."""
     kept = load()
-    found: dict[str, Refutation] = {}
-    for finding in kept.findings.values():
-        if finding.claim.privacy and finding.verdict.outcome is Outcome.FAILS and kept.day is not None:
-            found |= dict.fromkeys(finding.claim.mechanisms, Refutation(Budget(CLAIMED, DELTA), kept.day))
-    return found
+    return {
+        mechanism: Refutation(Budget(CLAIMED, DELTA), kept.day)
+        for finding in kept.findings.values()
+        if finding.claim.privacy and finding.verdict.outcome is Outcome.FAILS and kept.day is not None
+        for mechanism in finding.claim.mechanisms
+    }
 
 
 def refutation(mechanism: Mechanism, calibration: Calibration) -> Refutation | None:

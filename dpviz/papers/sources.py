@@ -1,8 +1,8 @@
 """The papers: one entry each, which claims, figures and tables of rates refer to."""
 
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
+
+from dpviz.common import toml
 
 
 @dataclass(frozen=True)
@@ -27,5 +27,4 @@ class Paper:
         return f'{self.authors}, "{self.title}"' + (f", {self.where}" if self.where else "")
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-PAPERS = {one["id"]: Paper(**one) for one in tomllib.loads(_FILE.read_text(encoding="utf-8"))["paper"]}
+PAPERS = {one["id"]: Paper(**one) for one in toml.declarations(__file__)["paper"]}

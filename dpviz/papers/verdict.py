@@ -144,11 +144,7 @@ def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> st
         note = "" if one.holds is not False or scope is Scope.EVERY else f"; the paper says so {scope} only, and this is one"
         return f"{one.numbers[:1].upper()}{one.numbers[1:]}{'' if one.holds is not None else ': too close to tell'}{note}."
     held, failed, open_ = counts(comparisons)
-    messages = [
-        f"Fails in {failed} of {len(comparisons)}" if failed else "",
-        f"holds in {held} of {len(comparisons)}" if held else "",
-    ]
-    messages.append(f"undecided in {open_} of {len(comparisons)}" if open_ else "")
-    text = ", ".join(part for part in messages if part)
+    parts = (("fails", failed), ("holds", held), ("undecided", open_))
+    text = ", ".join(f"{word} in {count} of {len(comparisons)}" for word, count in parts if count)
     worst = max(comparisons, key=lambda c: ({False: 2, None: 1, True: 0}[c.holds], c.severity))
     return f"{text[:1].upper()}{text[1:]}. {'Closest' if held == len(comparisons) else 'Worst'}: {worst.what}, {worst.numbers}."

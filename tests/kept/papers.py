@@ -167,7 +167,6 @@ def claims_examples() -> Iterator[Any]:
         ),
         rules.separation(np.arange(9.0), np.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.8, 0.7, 0.9, 1.0])),
         tables.lines("p", "s", "m", [1, 2], np.arange(8.0).reshape(2, 4)),
-        tables.constant("p", "s", "m", [1, 2], 0.3),
         tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
     ]
 

@@ -24,6 +24,7 @@ from dpviz.papers import numbers
 from dpviz.papers.claims import PAPERS, Outcome, check, claims_of, constants, list_claims
 from dpviz.papers.claims.audits import CLAIMED, DELTA
 from dpviz.papers.claims.context import Context
+from dpviz.papers.claims.numerics import published_influence
 from dpviz.papers.numbers import difference
 from dpviz.papers.verdict import Comparison, Scope, Verdict, combine
 from dpviz.privacy.budget import Budget, Status
@@ -51,7 +52,7 @@ def test_findings_are_complete_and_repeat(name: str) -> None:
 class Graded(StandIn, HasRule):
     """A rule that does what the papers say: rows of influence above a threshold that grows with epsilon receive noise."""
 
-    by_influence: ClassVar[bool]  # set on the instance
+    by_influence: ClassVar[bool]
     falling: ClassVar[bool]
 
     def fit(self, training: Training) -> Fit:
@@ -66,13 +67,7 @@ class Graded(StandIn, HasRule):
 
 
 def graded(by_influence: bool, falling: bool) -> Callable[[dict[str, Any]], Mechanism]:
-    def make(knobs: dict[str, Any]) -> Mechanism:
-        out = object.__new__(Graded)
-        object.__setattr__(out, "by_influence", by_influence)
-        object.__setattr__(out, "falling", falling)
-        return out
-
-    return make
+    return lambda knobs: type("Graded", (Graded,), {"by_influence": by_influence, "falling": falling})()
 
 
 @pytest.mark.parametrize(
@@ -174,14 +169,9 @@ def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -
 def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() -> None:
     right = list_claims()["influence-error"].test(Context())
     assert right.outcome is Outcome.HOLDS
-
-    def scaled(factor: float) -> Callable[..., np.ndarray]:
-        from dpviz.papers.claims.numerics import published_influence
-
-        return lambda problem, index: factor * published_influence(problem, index)
-
-    assert planted("influence-error", influence=scaled(1.1)).outcome is Outcome.FAILS  # first order wrong, below the loose bound
-    assert planted("influence-error", influence=scaled(-1000.0)).outcome is Outcome.FAILS
+    for factor in (1.1, -1000.0):  # first order wrong, below the loose bound; above it
+        swap = {"influence": lambda problem, index, factor=factor: factor * published_influence(problem, index)}
+        assert planted("influence-error", **swap).outcome is Outcome.FAILS
 
 
 @pytest.mark.parametrize(
@@ -212,8 +202,7 @@ def test_three_sets_of_splits_must_say_the_same(
 
 def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open() -> None:
     assert planted("dbdp-pi-private").outcome is Outcome.FAILS
-    proved = planted("dbdp-pi-private", dbdp_pi=instead("output-gaussian"))
-    assert proved.outcome is Outcome.HOLDS
+    assert planted("dbdp-pi-private", dbdp_pi=instead("output-gaussian")).outcome is Outcome.HOLDS
 
     @dataclass(frozen=True)
     class Unproved(type(get_mechanism("output-gaussian").from_params({}))):  # type: ignore[misc]
@@ -221,10 +210,6 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
             return replace(super().calibrate(setting, budget), status=Status.CLAIM, proved_budget=None)
 
     assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.CANNOT_TELL
-
-
-def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:
-    return [Comparison("x", holds, "") for holds, n in ((True, held), (False, failed), (None, undecided)) for _ in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +230,8 @@ def comparisons(held: int, failed: int, undecided: int) -> list[Comparison]:
     ],
 )
 def test_comparisons_add_up_to_what_the_sentence_says(scope: Scope, numbers: tuple[int, int, int], outcome: Outcome) -> None:
-    assert combine(comparisons(*numbers), scope) is outcome
+    comparisons = [Comparison("x", holds, "") for holds, n in zip((True, False, None), numbers, strict=True) for _ in range(n)]
+    assert combine(comparisons, scope) is outcome
 
 
 def test_differences_carry_their_interval() -> None:
@@ -260,7 +246,6 @@ def test_differences_carry_their_interval() -> None:
 
 
 N, RUNS = 100, 4000
-CONTEXT = Context(full=False, seed=0, monitor=lambda done: None)
 
 
 def released(mechanism: str, row: tuple[float, float], c: float) -> tuple[np.ndarray, float]:
@@ -317,5 +302,5 @@ def test_enough_noise_is_not_refuted() -> None:
     def enough(context: Context, n: int, c: float) -> tuple[float, float]:
         return 0.2, float(constants.gaussian_epsilon(DELTA, 0.2))
 
-    verdict = constants.constant_test("dbdp", enough, 0.25)(CONTEXT)
+    verdict = constants.constant_test("dbdp", enough, 0.25)(Context())
     assert verdict.outcome is Outcome.CANNOT_TELL

@@ -5,10 +5,10 @@ all terms that it uses.
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+
+from dpviz.common import toml
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,7 @@ class Entry:
         return re.compile(r"(?<![\w])(?:" + "|".join(parts) + r")(?![\w])")
 
 
-GLOSSARY = tuple(
-    Entry(**entry | {"forms": tuple(entry.get("forms", ()))})
-    for entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["term"]
-)
+GLOSSARY = tuple(Entry(**entry | {"forms": tuple(entry.get("forms", ()))}) for entry in toml.declarations(__file__)["term"])
 
 
 def find_terms(text: str) -> list[Entry]:

@@ -1,12 +1,11 @@
 """Lessons as data. A new lesson is one more entry of `lessons.toml`."""
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+from dpviz.common import toml
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies import answers
 from dpviz.releasing.bounds import best_width
@@ -58,5 +57,5 @@ def _read(entry: dict[str, Any]) -> Lesson:
     return Lesson(spec=RunSpec(**entry.pop("run")), measure=measure, **entry)
 
 
-LESSONS = tuple(map(_read, tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["lesson"]))
+LESSONS = tuple(map(_read, toml.declarations(__file__)["lesson"]))
 BY_ID = {lesson.id: lesson for lesson in LESSONS}

@@ -1,14 +1,13 @@
 """Real sets that ship with scikit-learn (bundled.toml), so that no network is needed."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common import toml
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.sources.base import Source
 from dpviz.datasets.table.encoder import NUMBER, Column, Encoder
@@ -59,8 +58,7 @@ class Bundled:
         )
 
 
-_FILE = Path(__file__).with_suffix(".toml")
-BUNDLED = {name: Bundled(**words) for name, words in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()}
+BUNDLED = {name: Bundled(**words) for name, words in toml.declarations(__file__).items()}
 
 SOURCE = Source(
     place=0,

@@ -4,13 +4,13 @@ Each is brought into the form that the download has, under names that its publis
 limits on tables from outside do not hold for them.
 """
 
-import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
 
+from dpviz.common import toml
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
 from dpviz.common.validate import InvalidInput, show
@@ -60,12 +60,11 @@ class Original:
 Published = tuple[pd.DataFrame, int]
 
 _FINISH = {"adult": _adult, "bank": _bank, "tumours": _tumours}
-_FILE = Path(__file__).with_suffix(".toml")
 ORIGINALS = {
     name: Original(
         tuple(words["files"]), tuple(words["columns"].split()), _FINISH.get(words.get("finish", ""), _same), "test" in words
     )
-    for name, words in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+    for name, words in toml.declarations(__file__).items()
 }
 BANK_NAMES = ORIGINALS["openml-1461"].columns[:-1]
 

@@ -3,14 +3,13 @@
 Each says which variant it is; two variants can share a download.
 """
 
-import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from dpviz.common import toml
 from dpviz.common.limits import Limits, refuse_in_demo
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets.base import Dataset
@@ -86,7 +85,7 @@ _DERIVED = {"attack": _attack, "attack_sample": _attack_sample, "balanced": _bal
 
 def _sets() -> dict[str, Remote]:
     """The sets of remote.toml."""
-    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    known = toml.declarations(__file__)
     made = {}
     for name, entry in known.items():
         words = known.get(entry.pop("variant_of", ""), {}) | entry

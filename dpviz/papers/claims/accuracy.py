@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpviz.models import Setting, get_model
 from dpviz.papers import sets
 from dpviz.papers.checks import ALMOST_ZERO, Check
 from dpviz.papers.claims.context import TRIALS, ByCheck, Context, Measured, Test
-from dpviz.papers.claims.tables import constant, lines, span
+from dpviz.papers.claims.tables import lines, span
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.verdict import Outcome, Picture, Verdict
 
@@ -30,13 +31,11 @@ ACCURACY = Picture("ε", "test accuracy, %", log_x=True)
 
 def accuracy_lines(panel: str, sides: dict[str, tuple[str, Measured]]) -> pd.DataFrame:
     """Both sides and the two baselines as lines, in percent."""
-    first = next(iter(sides.values()))[1]
-    x = first.epsilons
-    tables = [lines(panel, name, mechanism, x, 100 * m.accuracy) for name, (mechanism, m) in sides.items()]
-    tables += [
-        constant(panel, "non-private", "non-private", x, 100 * first.non_private),
-        constant(panel, "majority", "majority", x, 100 * first.majority),
-    ]
+    tables = [lines(panel, name, mechanism, m.epsilons, 100 * m.accuracy) for name, (mechanism, m) in sides.items()]
+    _, first = next(iter(sides.values()))
+    for name in ("non-private", "majority"):
+        level = first.baselines[f"{name.replace('-', '_')}_accuracy"].mean()
+        tables.append(lines(panel, name, name, first.epsilons, np.full((len(first.epsilons), 1), 100 * level)))
     return pd.concat(tables)
 
 
@@ -45,8 +44,8 @@ def best_sides(
 ) -> dict[str, tuple[str, Measured]]:
     """Label -> (id, best of its grid at each budget) for every method; `more` as of `Context.best`."""
     out = {}
-    for k, (name, grid) in enumerate(methods):
-        best, _ = context.part(k, len(methods)).best(name, grid, dataset, budgets, seeds, **more)
+    for here, (name, grid) in context.parts(methods):
+        best, _ = here.best(name, grid, dataset, budgets, seeds, **more)
         out[list_mechanisms()[name].label] = name, best
     return out
 
@@ -67,13 +66,8 @@ _KNOBS_OF_STEPS: Mapping[str, Callable[[int, int], dict[str, Any]]] = {
 
 def tuning_grid(mechanism: str, model: str, n: int) -> Grid:
     """Settings that a method is tuned over: the same numbers of steps and step sizes for all; batches have about √n rows."""
-    counts = STEP_COUNTS if light(model) else STEP_COUNTS[:2]  # more steps of a network take minutes
+    counts = STEP_COUNTS if get_model(model).convex else STEP_COUNTS[:2]  # more steps of a network take minutes
     return [_KNOBS_OF_STEPS[mechanism](steps, n) | {"step_size": size} for steps in counts for size in STEP_SIZES]
-
-
-def light(model: str) -> bool:
-    """True where a hundred trainings take seconds; a network takes as long for a tenth of the rows."""
-    return get_model(model).convex
 
 
 def start_knobs(mechanism: str, start: str) -> dict[str, Any]:
@@ -82,8 +76,9 @@ def start_knobs(mechanism: str, start: str) -> dict[str, Any]:
     return cls.starting(start != STARTS[0]) if issubclass(cls, ChoosesStart) else {}
 
 
-def combine_starts(published: Verdict, alone: Verdict, elsewhere: str) -> Verdict:
+def judge_starts(check: Check, rows: Mapping[str, Sequence[pd.DataFrame]], elsewhere: str) -> Verdict:
     """The joint finding of two starts: where only the published one reaches it, that start is the condition."""
+    published, alone = (check(pd.concat(rows[start])) for start in STARTS)
     because = f"Started at the non-private model: {published.because} Started at {elsewhere}: {alone.because}"
     if published.outcome is Outcome.HOLDS and alone.outcome is not Outcome.HOLDS:
         published = published.add_condition(STARTED)
@@ -102,17 +97,17 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
 
     def test(context: Context) -> Verdict:
         chosen = context.choose(quick or model, model)
-        names = context.data(QUICK if light(chosen) else QUICK[:1], FULL)
+        convex = get_model(chosen).convex  # a network takes as long for a tenth of the rows
+        names = context.data(QUICK if convex else QUICK[:1], FULL)
         # a rule on influences inverts a network's Hessian for every draw and round
-        grid = (0.05, 0.2, 1.0, 5.0) if light(chosen) else context.choose((0.2, 5.0), (0.05, 0.2, 1.0, 5.0))
-        seeds = context.choose(10, 30) if light(chosen) else context.choose(8, 10)
-        nowhere = "zero" if get_model(chosen).convex else "a random point"
+        grid = (0.05, 0.2, 1.0, 5.0) if convex else context.choose((0.2, 5.0), (0.05, 0.2, 1.0, 5.0))
+        seeds = context.choose(10, 30) if convex else context.choose(8, 10)
+        nowhere = "zero" if convex else "a random point"
         words = dict(zip(STARTS, ("the non-private model", nowhere), strict=True))
         numbers = [] if chosen == model else [("Model", f"{get_model(chosen).label}; the full test takes the publication's")]
         rows: dict[str, list[pd.DataFrame]] = {start: [] for start in STARTS}
         tables = []
-        for k, name in enumerate(names):
-            here = context.part(k, len(names))
+        for here, name in context.parts(names):
             setting = here.setup(name, chosen)[0].problem.setting
             theirs, ends = here.part(0, 3).best(other, tuning_grid(other, chosen, setting.n), name, grid, seeds, model=chosen)
             numbers.append((f"Steps of {list_mechanisms()[other].label} on {name}, first split", _steps(other, ends, setting)))
@@ -128,8 +123,7 @@ def accuracy_test(check: Check, mechanism: str, other: str, model: str = "logist
                     (f"Steps of {label} on {name}, first split, started at {words[start]}", _steps(mechanism, ends, setting)),
                 ]
             tables.append(accuracy_lines(name, sides | {list_mechanisms()[other].label: (other, theirs)}))
-        published, alone = (check(pd.concat(rows[start])) for start in STARTS)
-        verdict = combine_starts(published, alone, nowhere)
+        verdict = judge_starts(check, rows, nowhere)
         return replace(
             verdict,
             because=f"{verdict.because} {why}".rstrip(),
@@ -150,25 +144,22 @@ def gap_almost_zero(check: Check, mechanism: str) -> Test:
         names, grid, seeds = context.data(QUICK, FULL), (0.1, 1.0, 5.0), context.choose(10, 30)
         rows: dict[str, list[pd.DataFrame]] = {start: [] for start in STARTS}
         numbers, tables = [], []
-        for k, name in enumerate(names):
-            for s, start in enumerate(STARTS):
-                here = context.part(2 * k + s, 2 * len(names))
-                setup, _ = here.setup(name)
-                knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, "logistic", setup.problem.n)]
-                best, ends = here.best(mechanism, knobs, name, grid, seeds, by="gap")
-                rows[start].append(best.rows(mechanism))
-                # F(0) of the same problem: the objective of a model that says nothing
-                scale = setup.problem.objective(np.zeros((1, setup.problem.m))) - best.baselines["optimum"].to_numpy()
-                share = 100 * best.gap / scale
-                where = f"started at {'the non-private model' if s == 0 else 'zero'}"
-                numbers += [
-                    (f"Gap on {name}, {where}", ", ".join(f"{v:.2g} %" for v in share.mean(axis=1))),
-                    (f"Steps on {name}, first split, {where}", _steps(mechanism, ends, setup.problem.setting)),
-                ]
-                tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
-        published, alone = (check(pd.concat(rows[start])) for start in STARTS)
+        for here, (name, start) in context.parts([*product(names, STARTS)]):
+            setup, _ = here.setup(name)
+            knobs = [g | start_knobs(mechanism, start) for g in tuning_grid(mechanism, "logistic", setup.problem.n)]
+            best, ends = here.best(mechanism, knobs, name, grid, seeds, by="gap")
+            rows[start].append(best.rows(mechanism))
+            # F(0) of the same problem: the objective of a model that says nothing
+            scale = setup.problem.objective(np.zeros((1, setup.problem.m))) - best.baselines["optimum"].to_numpy()
+            share = 100 * best.gap / scale
+            where = f"started at {'the non-private model' if start == STARTS[0] else 'zero'}"
+            numbers += [
+                (f"Gap on {name}, {where}", ", ".join(f"{v:.2g} %" for v in share.mean(axis=1))),
+                (f"Steps on {name}, first split, {where}", _steps(mechanism, ends, setup.problem.setting)),
+            ]
+            tables.append(lines(name, where, mechanism, grid, np.minimum(share, 1e8)))
         return replace(
-            combine_starts(published, alone, "zero"),
+            judge_starts(check, rows, "zero"),
             rule=f"{check.rule} {TUNED} The least gap of the model that they give counts.",
             numbers=tuple(numbers),
             table=pd.concat(tables),
@@ -198,11 +189,10 @@ def comparison_test(
     """A method beside others at the same claimed budgets, each at its best hyperparameters."""
 
     def test(context: Context) -> Verdict:
-        names = context.choose(QUICK if light(model) else QUICK[:1], QUICK)
+        names = context.choose(QUICK if get_model(model).convex else QUICK[:1], QUICK)
         seeds = context.choose(40, 200)
         rows, numbers, tables = [], [], []
-        for k, name in enumerate(names):
-            here = context.part(k, len(names))
+        for here, name in context.parts(names):
             sides = best_sides(here, [(mechanism, grid), *others], name, budgets, seeds, model=model)
             rows += [measured.rows(of) for of, measured in sides.values()]
             (own, (_, mine)), *rest = sides.items()

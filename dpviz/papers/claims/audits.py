@@ -17,7 +17,6 @@ from dpviz.privacy.budget import Budget
 CONFIDENCE = 0.99
 DELTA = 1e-5
 CLAIMED = 1.0
-MakePair = Callable[[int], Pair]
 
 
 def opposed_rows_pair(n: int) -> Pair:
@@ -31,7 +30,12 @@ def misclassified_pair(n: int) -> Pair:
 
 
 def stays_private(
-    mechanism: str, readings: Mapping[str, dict[str, Any]], pair: MakePair, n: int, runs: tuple[int, int], constants: str = ""
+    mechanism: str,
+    readings: Mapping[str, dict[str, Any]],
+    pair: Callable[[int], Pair],
+    n: int,
+    runs: tuple[int, int],
+    constants: str = "",
 ) -> Test:
     """The model keeps the claimed epsilon against an attacker who knows all rows but one.
 
@@ -54,9 +58,9 @@ def stays_private(
                 n_runs,
                 context.seed,
                 confidence=confidence,
-                monitor=context.part(k, len(readings)).monitor,
+                monitor=here.monitor,
             )
-            for k, (name, knobs) in enumerate(readings.items())
+            for here, (name, knobs) in context.parts([*readings.items()])
         }
         outcome, because = _judged(results, chosen)
         return Verdict(
@@ -93,14 +97,20 @@ def _numbers(results: Mapping[str, AuditResult]) -> list[tuple[str, str]]:
     for name, result in results.items():
         counts = result.counts
         errors = f"{counts.false_positives:g} and {counts.false_negatives:g} of {counts.trials} a side, attacker {result.score}"
-        out.append((f"ε at least, {name}", f"{result.epsilon_lower:.2f} (this many runs can show {result.ceiling:.2f})"))
-        out.append((f"Errors, {name}", errors))
+        shown = f"{result.epsilon_lower:.2f} (this many runs can show {result.ceiling:.2f})"
+        out += [(f"ε at least, {name}", shown), (f"Errors, {name}", errors)]
     return out
 
 
 def _table(mechanism: str, results: Mapping[str, AuditResult]) -> pd.DataFrame:
     """Audited, largest possible and claimed epsilon of each attack."""
-    rows = [("audited, at least", mechanism, name, result.epsilon_lower) for name, result in results.items()]
-    rows += [("most that these runs can show", "", name, result.ceiling) for name, result in results.items()]
-    rows += [("claimed", "", name, CLAIMED) for name in results]
-    return pd.DataFrame([("attacks", *row, np.nan, np.nan) for row in rows], columns=list(COLUMNS))
+    rows = [
+        ("attacks", series, of, name, epsilon, np.nan, np.nan)
+        for name, result in results.items()
+        for series, of, epsilon in (
+            ("audited, at least", mechanism, result.epsilon_lower),
+            ("most that these runs can show", "", result.ceiling),
+            ("claimed", "", CLAIMED),
+        )
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))

@@ -62,11 +62,9 @@ def small_groups_lose_more(context: Context) -> Verdict:
     """DP-SGD costs the smaller group more accuracy than the larger one, in every column of text and at every budget."""
     names = context.data(("census-10000",), ("census-10000", "census-45000"))
     seeds = context.choose(30, 100)
-    comparisons: list[Comparison] = []
-    numbers: list[tuple[str, str]] = []
-    tables: list[pd.DataFrame] = []
-    for k, name in enumerate(names):
-        measured = context.hook("pairs", pairs)(context.part(k, len(names)), name, BUDGETS, seeds)
+    comparisons, numbers, tables = [], [], []
+    for here, name in context.parts(names):
+        measured = context.hook("pairs", pairs)(here, name, BUDGETS, seeds)
         for pair in measured:
             more = pair.lost[0] - pair.lost[1]
             for e, epsilon in enumerate(BUDGETS):

@@ -53,36 +53,25 @@ class Measured:
     model: str
     epsilons: tuple[float, ...]
 
-    @property
-    def non_private(self) -> float:
-        """Mean test accuracy of the non-private model."""
-        return float(self.baselines["non_private_accuracy"].mean())
-
-    @property
-    def majority(self) -> float:
-        """Mean test accuracy of the majority label."""
-        return float(self.baselines["majority_accuracy"].mean())
-
     def rows(self, name: str) -> pd.DataFrame:
         """The same as a sweep's table, one row per budget and draw, under `name` in the column "mechanism"."""
-        tables = [
-            self.baselines.assign(
-                dataset=self.dataset,
-                model=self.model,
-                mechanism=name,
-                epsilon=epsilon,
-                seed=range(len(self.baselines)),
-                accuracy=accuracy,
-                expected_accuracy=np.nan,  # `accuracy` is exact already where the distribution of the noise is known
-                optimality_gap=gap,
-                objective=gap + self.baselines["optimum"],
-            )
-            for epsilon, accuracy, gap in zip(self.epsilons, self.accuracy, self.gap, strict=True)
-        ]
-        return pd.concat(tables, ignore_index=True)
-
-
-Swap = Callable[[dict[str, Any]], Mechanism]
+        return pd.concat(
+            [
+                self.baselines.assign(
+                    dataset=self.dataset,
+                    model=self.model,
+                    mechanism=name,
+                    epsilon=epsilon,
+                    seed=range(len(self.baselines)),
+                    accuracy=accuracy,
+                    expected_accuracy=np.nan,  # `accuracy` is exact already where the distribution of the noise is known
+                    optimality_gap=gap,
+                    objective=gap + self.baselines["optimum"],
+                )
+                for epsilon, accuracy, gap in zip(self.epsilons, self.accuracy, self.gap, strict=True)
+            ],
+            ignore_index=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -132,9 +121,13 @@ class Context:
         """The same context whose progress is the k-th of `of` equal parts."""
         return replace(self, monitor=part(self.monitor, k / of, 1 / of))
 
+    def parts(self, items: Sequence[Any]) -> list[tuple[Context, Any]]:
+        """The same context for each of some items, whose progress is the item's part."""
+        return [(self.part(k, len(items)), item) for k, item in enumerate(items)]
+
     def build(self, mechanism: str, **knobs: Any) -> Mechanism:
         """A mechanism with these knobs, or what stands in for it."""
-        swap: Swap | None = self.swaps.get(mechanism)
+        swap: Callable[[dict[str, Any]], Mechanism] | None = self.swaps.get(mechanism)
         return sets.build(mechanism, knobs) if swap is None else swap(knobs)
 
     def hook(self, name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,8 +219,8 @@ class Context:
         self.drawn[dataset] = seeds
         where: dict[str, Any] = {"model": model, "lam": lam, "delta": delta, "stream": mechanism}
         found = [
-            self.part(k, sets.SPLITS)._best(mechanism, grid, dataset, epsilons, seeds, by, **where, split=k)
-            for k in range(sets.SPLITS)
+            here._best(mechanism, grid, dataset, epsilons, seeds, by, **where, split=k)
+            for here, k in self.parts(range(sets.SPLITS))
         ]
         accuracy, gap = (np.concatenate([getattr(one, name) for one, _ in found], axis=1) for name in ("accuracy", "gap"))
         baselines = pd.concat([one.baselines for one, _ in found], ignore_index=True)

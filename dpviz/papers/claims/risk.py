@@ -9,14 +9,13 @@ from dpviz.auditing.attacks.exposure import rank_correlation
 from dpviz.auditing.attacks.study import attack_run
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.experiments.studies.influences import influence_of
-from dpviz.papers.claims.context import Context, Floats
+from dpviz.papers.claims.context import Context
 from dpviz.papers.claims.numerics import published_influence
-from dpviz.papers.claims.tables import lines, percent
+from dpviz.papers.claims.tables import lines, percent, tenths
 from dpviz.papers.verdict import Comparison, Picture, Verdict, combine, summary
 
 ATTACK, RATE = "lira-online", 0.01
 LEAST = 0.1  # rank correlation below which influence predicts next to nothing
-_TENTHS = 10
 
 
 def exposure_verdict(context: Context) -> Verdict:
@@ -24,11 +23,10 @@ def exposure_verdict(context: Context) -> Verdict:
     names = context.choose(("breast-cancer", "census-2000"), ("breast-cancer", "census-2000", "wine", "census-10000"))
     shadows, targets = context.choose((256, 64), (1024, 256))
     comparisons, tables, numbers = [], [], []
-    for k, name in enumerate(names):
+    for here, name in context.parts(names):
         context.trained_on.append(name)
         spec = RunSpec(name, mechanism="non-private", lam=1e-3, row_scaling="unit", seed=context.seed)
-        listen = context.part(k, len(names)).monitor
-        found = attack_run(spec, shadows, targets, attacks=[ATTACK], baseline=False, monitor=listen)
+        found = attack_run(spec, shadows, targets, attacks=[ATTACK], baseline=False, monitor=here.monitor)
         of = context.hook("influence", lambda spec: influence_of(replace(spec, seeds=1)).frame()["influence_function"])
         influence = of(found.spec)[found.row_ids].to_numpy()
         r, low, high = rank_correlation(influence, found.separation)
@@ -36,13 +34,14 @@ def exposure_verdict(context: Context) -> Verdict:
         limits = f"{r:.2f} (95 % limits {low:.2f} to {high:.2f})"
         comparisons.append(Comparison(f"on {name}", holds, f"rank correlation {limits}", LEAST - low))
         called = found.judged[ATTACK].scores > found.judged[ATTACK].threshold_at(RATE)
-        share = _by_tenth(influence, called, found.judged[ATTACK].member)
+        member = found.judged[ATTACK].member
+        share = np.array([(called & member)[:, rows].sum() / member[:, rows].sum() for rows in tenths(influence)])
         ends = f"{percent(share[0])} and {percent(share[-1])}"
         numbers += [
             (f"Rank correlation of influence and how far a row's signals lie apart on {name}", limits),
             (f"Members found among the tenth of rows of least and of most influence on {name}", ends),
         ]
-        tables.append(lines(name, "members found", "", range(1, _TENTHS + 1), 100 * share[:, None]))
+        tables.append(lines(name, "members found", "", range(1, 11), 100 * share[:, None]))
     return Verdict(
         combine(comparisons),
         summary(comparisons),
@@ -55,12 +54,6 @@ def exposure_verdict(context: Context) -> Verdict:
         f"LiRA with {shadows:,} shadow and {targets:,} target models on random halves, without noise; threshold at "
         f"{percent(RATE)} false alarms over all rows; seed {context.seed}.",
     )
-
-
-def _by_tenth(influence: Floats, called: np.ndarray, member: np.ndarray) -> Floats:
-    """(10,) share of the members that are called members, among tenths of the rows by influence."""
-    tenths = np.array_split(np.argsort(influence, kind="stable"), _TENTHS)
-    return np.array([(called & member)[:, rows].sum() / member[:, rows].sum() for rows in tenths])
 
 
 def exchanged_rows(context: Context) -> Verdict:
@@ -77,9 +70,8 @@ def exchanged_rows(context: Context) -> Verdict:
         share = float(np.mean(ratio > 1))
         message = f"{percent(share)} of the rows move it more in an exchange, up to {ratio.max():.3g} times as much"
         comparisons.append(Comparison(f"on {name}", share == 0, message, share))
-        tenths = np.array_split(np.argsort(size, kind="stable"), _TENTHS)
-        median = np.array([[np.median(ratio[rows])] for rows in tenths])
-        tables.append(lines(name, "median row", "pidp-sgd", range(1, _TENTHS + 1), median))
+        median = np.array([[np.median(ratio[rows])] for rows in tenths(size)])
+        tables.append(lines(name, "median row", "pidp-sgd", range(1, 11), median))
     return Verdict(
         combine(comparisons),
         f"{summary(comparisons)} A row of little influence can be exchanged for one of large influence, so that twice its own "

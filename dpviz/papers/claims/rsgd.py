@@ -51,11 +51,11 @@ def competitive(check: Check, mechanism: str, others: Sequence[tuple[str, Grid]]
         cells = [(reading, name, model) for reading in READINGS for name in names for model in MODELS]
         rows: dict[str, list[pd.DataFrame]] = {reading: [] for reading in READINGS}
         numbers, tables = [], []
-        for k, (reading, name, model) in enumerate(cells):
+        for here, (reading, name, model) in context.parts(cells):
             panel = f"{name}, {get_model(model).label}, {reading}"
             published = PUBLISHED if reading == READINGS[0] else {}
             methods = [(of, [g | published.get(of, {}) for g in grid]) for of, grid in [(mechanism, RSGD_AR), *others]]
-            sides = best_sides(context.part(k, len(cells)), methods, name, BUDGETS, seeds, model=model, delta=DELTA)
+            sides = best_sides(here, methods, name, BUDGETS, seeds, model=model, delta=DELTA)
             rows[reading] += [measured.rows(of) for of, measured in sides.values()]
             (_, mine), *rest = sides.values()
             numbers += [(f"Ahead of {list_mechanisms()[of].label}, {panel}", leads(mine, theirs)) for of, theirs in rest]
@@ -98,13 +98,11 @@ def averaging_helps(context: Context) -> Verdict:
     }
     averaged, *others = contests
     check = matches(averaged, others, margin=-MARGIN)
-    numbers: list[tuple[str, str]] = []
-    rows, tables = [], []
-    for k, name in enumerate(names):
-        here = context.part(k, len(names))
+    rows, numbers, tables = [], [], []
+    for here, name in context.parts(names):
         sides: dict[str, tuple[str, Measured]] = {}
-        for c, (words, (mechanism, grid)) in enumerate(contests.items()):
-            measured, chosen = here.part(c, 3).best(mechanism, grid, name, budgets, seeds, delta=DELTA)
+        for one, (words, (mechanism, grid)) in here.parts([*contests.items()]):
+            measured, chosen = one.best(mechanism, grid, name, budgets, seeds, delta=DELTA)
             sides[words] = mechanism, measured
             # where there is nothing to gain is judged at each budget
             rows.append(

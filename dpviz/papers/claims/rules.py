@@ -11,7 +11,7 @@ from dpviz.common.random import spawn
 from dpviz.influence import influence_of
 from dpviz.mechanisms import HasRule, NoisesRows, protection
 from dpviz.papers.claims.context import Context, Floats, Test
-from dpviz.papers.claims.tables import lines, percent
+from dpviz.papers.claims.tables import lines, percent, tenths
 from dpviz.papers.verdict import Comparison, Outcome, Picture, Verdict, combine, counts, summary
 from dpviz.privacy.budget import Budget
 
@@ -42,8 +42,8 @@ def noise_rows_test(mechanism: str) -> Test:
     def test(context: Context) -> Verdict:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         shares, tables, numbers = [], [], []
-        for k, name in enumerate(names):
-            share = noise_chance(context.part(k, len(names)), mechanism, name)[0].mean(axis=1)
+        for here, name in context.parts(names):
+            share = noise_chance(here, mechanism, name)[0].mean(axis=1)
             shares.append(share)
             tables.append(lines(name, "rows that receive noise", mechanism, GRID, 100 * share[:, None]))
             inside = int(((share > FEW) & (share < MANY)).sum())
@@ -109,8 +109,8 @@ def follows_influence(mechanism: str) -> Test:
     def test(context: Context) -> Verdict:
         names = context.data(("census-10000",), ("census-10000", "breast-cancer", "census-45000"))
         tables, numbers, separations = [], [], {}
-        for k, name in enumerate(names):
-            chance, influence = noise_chance(context.part(k, len(names)), mechanism, name)
+        for here, name in context.parts(names):
+            chance, influence = noise_chance(here, mechanism, name)
             share = chance.mean(axis=1)
             mixed = [e for e in range(len(GRID)) if FEW < share[e] < MANY]
             values = {GRID[e]: separation(influence, chance[e]) for e in mixed}
@@ -125,10 +125,8 @@ def follows_influence(mechanism: str) -> Test:
                 numbers.append(
                     (f"Smallest and largest separation on {name}", f"{min(values.values()):.3f} and {max(values.values()):.3f}")
                 )
-            # tenths of the rows by influence, least first
-            tenth = np.array_split(np.argsort(influence, kind="stable"), 10)
             for e in mixed or [0, len(GRID) - 1]:
-                by = np.array([[100 * chance[e, rows].mean()] for rows in tenth])
+                by = np.array([[100 * chance[e, rows].mean()] for rows in tenths(influence)])
                 tables.append(lines(name, f"ε = {GRID[e]:g}", mechanism, range(1, 11), by))
         judged = [
             Comparison(f"ε = {e:g} on {name}", v >= LEAST_AUC, f"separation {v:.2f}", -v)
@@ -167,7 +165,7 @@ def decisions_change(context: Context) -> Verdict:
     Training leads from one of its two starts towards the other at most: what does not differ between them does not change.
     """
     name, steps = "census-10000", 10
-    ends = [noise_chance(context.part(k, 2), "pidp-sgd", name, start=start)[0] for k, start in enumerate(("zero", "non-private"))]
+    ends = [noise_chance(here, "pidp-sgd", name, start=start)[0] for here, start in context.parts(("zero", "non-private"))]
     changed = np.mean(np.abs(ends[1] - ends[0]) > HALF, axis=1)
     n = ends[0].shape[1]
     return Verdict(

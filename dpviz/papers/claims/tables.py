@@ -30,10 +30,9 @@ def lines(panel: str, series: str, mechanism: str, x: Iterable[Any], values: Flo
     )
 
 
-def constant(panel: str, series: str, mechanism: str, x: Iterable[Any], value: float) -> pd.DataFrame:
-    """Rows of a table for a baseline that does not change with x."""
-    at = list(x)
-    return lines(panel, series, mechanism, at, np.full((len(at), 1), value))
+def tenths(values: Floats) -> list[Floats]:
+    """Positions of ten equal parts by value, the smallest first."""
+    return np.array_split(np.argsort(values, kind="stable"), 10)
 
 
 def percent(share: float) -> str:
