@@ -283,6 +283,6 @@ def _shown(values: pd.Series, scale: float, percent: bool) -> np.ndarray:
 
 def _ticks(span: tuple[float, float]) -> list[float]:
     low, high = (math.floor(math.log10(v)) for v in span)
-    steps = (1, 3) if high - low <= 5 else (1,)
+    steps = (1, 3) if high - low <= 3 else (1,)
     marks = [float(f"{m}e{p}") for p in range(low, high + 2) for m in steps]
     return [v for v in marks if span[0] * 0.9 <= v <= span[1] * 1.1] or [span[0], span[1]]

@@ -206,7 +206,7 @@ def _figure(
     ends = (float(points["epsilon"].min()), float(points["epsilon"].max()))
     there = [v for v in values if math.isfinite(v)]
     low, high = _share_range(there, top) if shares else _score_range(there, top)
-    ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0) if ends[0] <= e <= ends[1]]
+    ticks = [e for e in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0) if ends[0] <= e <= ends[1]]
     above = 14 + LEGEND_LINE * entries
     parts = [wrap(one.text, _WIDTH) for one in names]
     tall, right = room(parts)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, escape, figure, margin, shorten
+from dpviz.figures.lines import wrap
+from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, escape, figure, margin
 from dpviz.figures.traces import marker_trace, note, vertical_line
 
-_ROW = 21  # pixels of a method's line
+_ROW, _MORE = 21, 0.6  # pixels of a method's line, and the share of it that each further line of the name takes
 #: pixels and signs of the names at the left and the share of the axis that a number takes, and on a narrow screen
-_NAMES = (250, 32, 0.14), (136, 17, 0.3)
+_NAMES = (250, 32, 0.14), (150, 21, 0.3)
 
 
 @dataclass(frozen=True)
@@ -52,22 +53,22 @@ def ranking(
     low, high = _ends([unit * v for v in (non_private, majority, overlay, *(p.value for p in points)) if math.isfinite(v)])
     lines = (unit * non_private, unit * majority, unit * overlay)
     pixels, signs, width = _NAMES[narrow]
-    heads, placed, k = _placed(points, names, rising, pixels)
+    heads, placed, k = _placed(points, names, rising, pixels, signs)
     heights, shown = [at for at, _ in placed], [p for _, p in placed]
     values = [unit * p.value for p in shown]
     marker = {"size": 11, "color": [p.look.colour for p in shown], "symbol": [p.look.symbol for p in shown]}
     marks = marker_trace(values, heights, marker, cliponaxis=False, showlegend=False) | {
         "mode": "markers+text",
         "text": [f"{value:{form}}{sign}" for value in values],
-        "textposition": [_side(value, lines, width * (high - low)) for value in values],
-        "textfont": {"size": FONT_SIZE - 3, "color": theme.ink},
+        "textposition": [_side(value, (*lines, low), width * (high - low)) for value in values],
+        "textfont": {"size": FONT_SIZE - 3, "color": theme.ink, "shadow": "auto"},
         "hovertext": [escape(p.label) for p in shown],
         "hoverinfo": "text",
     }
     return figure(
         theme,
         [marks],
-        height=ranking_height(k),
+        height=round(_ROW * k) + 102,
         margin=margin(left=pixels, right=16, top=26),
         shapes=_lines(*lines, theme),
         annotations=heads + _names({"majority": unit * majority, "non-private": unit * non_private, "<b>A</b>": unit * overlay}),
@@ -77,15 +78,10 @@ def ranking(
             "range": [k - 0.4, -0.7],
             "showgrid": False,
             "tickvals": heights,
-            "ticktext": [shorten(p.label, signs) for p in shown],
+            "ticktext": ["<br>".join(map(escape, wrap(p.label, signs))) for p in shown],
             "tickfont": {"size": FONT_SIZE - 3},
         },
     )
-
-
-def ranking_height(lines: int) -> int:
-    """Pixels of `ranking` with so many methods and headings."""
-    return _ROW * lines + 102
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
@@ -101,19 +97,22 @@ def _side(value: float, lines: Sequence[float], width: float) -> str:
 
 
 def _placed(
-    points: Sequence[Point], names: Sequence[str], rising: bool, pixels: int
-) -> tuple[list[Trace], list[tuple[int, Point]], int]:
+    points: Sequence[Point], names: Sequence[str], rising: bool, pixels: int, signs: int
+) -> tuple[list[Trace], list[tuple[float, Point]], float]:
     """(headings of the statuses, points with their line, number of lines), the best of each status first."""
     heads: list[Trace] = []
-    placed: list[tuple[int, Point]] = []
-    k = 0
+    placed: list[tuple[float, Point]] = []
+    k = 0.0
     for name in names:
         inside = sorted((p for p in points if p.status == name), key=lambda p: -p.value if rising else p.value)
         if inside:
             place: Trace = {"paper": "x", "xanchor": "left", "xshift": 8 - pixels, "font": {"size": FONT_SIZE - 1}}
             heads.append(note(f"<b>{escape(name)}</b>", 0, k, **place))
-            placed += enumerate(inside, k + 1)
-            k += 1 + len(inside)
+            for point in inside:
+                lines = 1 + _MORE * (len(wrap(point.label, signs)) - 1)
+                placed.append((k + (1 + lines) / 2, point))
+                k += lines
+            k += 1
     return heads, placed, k
 
 

@@ -154,11 +154,10 @@ def bars(
     """Horizontal bars, the first on top, each with its words; hatched ones are not proved.
 
     Args:
-        span: ends of the x axis; a bar that is longer has its words behind its name.
+        span: ends of the x axis; a bar that is longer is cut and says so.
         most: the largest value that makes sense; no tick lies beyond.
     """
-    shown = [b for b in items if math.isfinite(b.value)]
-    top = max((b.value for b in shown), default=1.0)
+    top = max((b.value for b in items if math.isfinite(b.value)), default=1.0)
     low, high = span or (0.0, 1.3 * top)
     lengths, font = [b.value if math.isfinite(b.value) else low for b in items], {"size": FONT_SIZE - 1, "color": theme.ink}
     marker = {
@@ -167,15 +166,15 @@ def bars(
         "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
     }
     place: Trace = {"paper": "x", "xanchor": "left", "yanchor": "bottom", "yshift": 11, "font": font}
-    inside = [not b.value > high for b in items]
-    texts = [escape(b.words) if whole else "" for b, whole in zip(items, inside, strict=True)]
-    names = [escape(b.name if whole else f"{b.name}: {b.words} (bar cut)") for b, whole in zip(items, inside, strict=True)]
-    names = [f"<b>{name}</b>" if b.strong else name for b, name in zip(items, names, strict=True)]
+    inside = place | {"yanchor": "middle", "yshift": 0, "xshift": 6}
+    cut = [note(f"{escape(b.words)} (bar cut)", 0, k, **inside) for k, b in enumerate(items) if b.value > high]
+    texts = ["" if b.value > high else escape(b.words) for b in items]
+    names = [f"<b>{escape(b.name)}</b>" if b.strong else escape(b.name) for b in items]
     return figure(
         theme,
         [horizontal_bars(lengths, texts, marker, "%{text}<extra></extra>", font)],
         height=74 + 58 * len(items),
-        annotations=[note(name, 0, k, **place) for k, name in enumerate(names)],
+        annotations=[note(name, 0, k, **place) for k, name in enumerate(names)] + cut,
         bargap=0.58,
         margin=margin(left=12, top=12),
         x={"title": x, "range": [low, high]}

@@ -214,14 +214,12 @@ def escape(text: str) -> str:
 
 
 def shorten(name: str, length: int = 22) -> str:
-    """A name that leaves room for the picture; brackets at its end tell methods of one technique apart, and stay.
+    """A name that leaves room for the picture.
 
     >>> shorten("Output perturbation (Gaussian)", 17)
-    'Output…(Gaussian)'
+    'Output perturbat…'
     """
-    end = re.search(r"\(\w+\)$", name)
-    tail = end[0] if end and len(end[0]) < length - 5 else ""
-    return escape(name if len(name) <= length else f"{name[: length - 1 - len(tail)].rstrip()}…{tail}")
+    return escape(name if len(name) <= length else f"{name[: length - 1].rstrip()}…")
 
 
 def room_for(names: Sequence[str]) -> int:

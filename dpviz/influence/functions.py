@@ -361,7 +361,7 @@ class Influence:
         if self.problem.model.convex:
             raise InvalidInput("theta", "is not the minimiser, so retraining has nothing to compare with", "Leave theta out.")
         raise InvalidInput(
-            "theta",
-            f"is not at a minimum (its gradient is {self.residual:.1g} long): retraining would move it without any row",
+            "model",
+            f"is not at a minimum (its gradient has norm {self.residual:.1g}): retraining would move it without any row",
             "Use fewer rows or fewer hidden units, where training without privacy reaches a minimum.",
         )

@@ -164,7 +164,7 @@ def headline(title: str, cost: Cost, cal: Calibration, attack: Attack | None) ->
 
 
 #: what is said wherever a metric on test rows is read
-OUTSIDE = "Values on test rows are computed from private rows without noise; ε does not cover them."
+OUTSIDE = "Scores on test rows are not private: no ε covers them."
 
 #: why a metric may have no value, by what it needs
 NO_VALUE = {
@@ -278,7 +278,7 @@ def best_method(
     tied = f"; {names[1]}{others} {'are' if ties > 1 else 'is'} as good within the error" if ties else ""
     end = ", worse than guessing" if measure.higher_is_better and is_worse(value, floor) else ""
     shown = percent(value) if measure.id == "accuracy" else f"{measure.within} {metric_value(measure, value)}"
-    return f"Best of {among} methods{so_far} at ε = {three(epsilon)}: {names[0]}, {shown}{end}{tied}."
+    return f"Best proved of {among} methods{so_far} at ε = {three(epsilon)}: {names[0]}, {shown}{end}{tied}."
 
 
 def needed_budget(

@@ -220,7 +220,7 @@ def test_the_ledger_adds_up_releases_of_the_run(tmp_path: Path) -> None:
     said = text(settled(page.run()))
     run = dpviz.RunSpec("teaching", mechanism="output-gaussian", epsilon=1.0)
     together = total_epsilon([entry_of(run.build(), setting_of(run), calibration_of(run)).release] * 4, 1e-5)
-    assert_words(said, f"4 releases of this run: ε = {together:.3g}", "Added up one by one they would be ε = 4.")
+    assert_words(said, f"4 releases of this run: ε = {together:.3g}", "Added up one by one they would be ε = 4, δ = 4 · 10⁻⁵")
     held = Ledger.create(tmp_path / "l.toml", table="people", limit=Budget(1.5, 1e-5))
     held.spend(Entry(PureEpsilon(1.0), call="first"))
     held.spend(entry_of_budget(0.2, status=Status.CLAIM, call="second"))

@@ -150,8 +150,7 @@ def other_run(a: Outcome, attack: Attack | None, subject: noise_comparison.Accou
 def guarantee_badge(subject: noise_comparison.Accounted) -> None:
     """The guarantee, and where to attack it."""
     guarantee.badge(subject.calibration, subject.mechanism)
-    with st.container(key="buttons-next"):
-        links.examine(subject.run.mechanism)
+    links.examine(subject.run.mechanism)
 
 
 def draw_sources(spec: RunSpec, accountants: Sequence[curves.Option]) -> None:
@@ -163,8 +162,8 @@ def draw_sources(spec: RunSpec, accountants: Sequence[curves.Option]) -> None:
             st.latex(o.formula)
         st.markdown("**Best possible attack**")
         st.latex(
-            r"1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)},\qquad "
-            r"f(a)=\max(0,\,1-\delta-e^\varepsilon a,\,e^{-\varepsilon}(1-\delta-a))"
+            r"\begin{gathered}1-f(a)=\Phi(\Phi^{-1}(a)+\mu)\ \text{(Dong, Roth, Su 2022)}\\"
+            r"f(a)=\max(0,\,1-\delta-e^\varepsilon a,\,e^{-\varepsilon}(1-\delta-a))\end{gathered}"
         )
         st.markdown(
             "For one Gaussian the first is exact. For sampled batches and random sensitivities the second is "

@@ -49,8 +49,9 @@ def renyi(spec: RunSpec, theme: Theme, released: Event, cal: Calibration) -> Non
     charts.chart(fig, "renyi", summary, lambda: curve.table, of=spec)
     with st.expander("How is this computed?"):
         st.latex(
-            r"\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)},\qquad "
-            r"R(\alpha)+\ln\frac{\alpha-1}{\alpha}-\frac{\ln\delta+\ln\alpha}{\alpha-1}\ \text{(Canonne, Kamath, Steinke 2020)}"
+            r"\begin{gathered}\varepsilon(\alpha)=R(\alpha)+\frac{\ln(1/\delta)}{\alpha-1}\ \text{(Mironov 2017)}\\"
+            r"\varepsilon(\alpha)=R(\alpha)+\ln\frac{\alpha-1}{\alpha}-\frac{\ln\delta+\ln\alpha}{\alpha-1}"
+            r"\ \text{(Canonne, Kamath, Steinke 2020)}\end{gathered}"
         )
         repeat.python_of(
             spec,

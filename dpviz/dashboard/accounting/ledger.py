@@ -74,7 +74,7 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
     if after is not None:
         panels.text(f"With this run the total would be {_budget(after)}, {_verdict(after, held.limit)}.")
     if total.unproved:
-        named = ", ".join(one.call or one.when for one in total.unproved[:5])
+        named = ", ".join(dict.fromkeys(one.call or one.when for one in total.unproved[:5]))
         panels.warning(f"Not proved, so the total is not proved either: {named}.")
     if limit is not None:
         tables.frame(table(total), width="stretch")
@@ -82,16 +82,21 @@ def _draw_total(run: RunSpec, cal: Calibration, theme: Theme, file: Any) -> None
         "It holds where all settings were fixed before the first outcome was seen (else: Rogers et al. 2016; Whitehouse et al. "
         "2023), for one table and one neighbouring relation."
     )
-    commands = "dpviz ledger people.toml --limit 3 --delta 1e-6\ndpviz release ... --ledger people.toml"
-    st.code(commands, language="shell", wrap_lines=True)
+    if file is None and total.budget is not None:
+        st.code(
+            f"dpviz ledger people.toml --limit {math.ceil(100 * total.budget.epsilon) / 100:g} --delta {total.budget.delta:g}\n"
+            "dpviz release ... --ledger people.toml",
+            language="shell",
+            wrap_lines=True,
+        )
 
 
 def sentence(held: Contents, total: Total, limit: Budget | None) -> str:
     """Total, limit and plain sum in one sentence."""
     within = "" if limit is None else f", {_verdict(total, limit)}"
     return (
-        f"{held.table}: {_budget(total)} together{within}. Added up one by one they would be ε = {words.three(_sum(total))}. "
-        f"ε is per {held.unit}."
+        f"{held.table}: {_budget(total)} together{within}. Added up one by one they would be ε = {words.three(_sum(total))}, "
+        f"δ = {words.three(len(total.parts) * held.limit.delta)}. ε is per {held.unit}."
     )
 
 
@@ -102,7 +107,7 @@ def _sum(total: Total) -> float:
 def _budget(total: Total) -> str:
     if not total.parts:
         return "nothing was released"
-    return "no finite ε" if total.budget is None else f"{words.budget(total.budget)} ({words.LABELS[total.status][0]})"
+    return "no finite ε at this δ" if total.budget is None else f"{words.budget(total.budget)} ({words.LABELS[total.status][0]})"
 
 
 def _verdict(total: Total, limit: Budget) -> str:

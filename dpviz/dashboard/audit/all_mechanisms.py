@@ -30,7 +30,7 @@ def board(spec: RunSpec, theme: Theme) -> None:
     panels.text(
         f"Attacks every mechanism with its default hyperparameters on its worst pair at ε = {words.three(spec.epsilon)}, "
         f"δ = {words.three(DELTA)}, {survey.RUNS} models trained on each dataset, {100 * survey.CONFIDENCE:g} % confidence each: "
-        f"{survey.ROWS} synthetic rows, and {survey.UNPROVED_ROWS:,} where nothing is proved. {survey.RUNS} models can show "
+        f"{survey.ROWS} synthetic rows, and {survey.UNPROVED_ROWS:,} for methods without a proof. {survey.RUNS} models can show "
         f"ε = {words.three(_CEILING)} at most. It takes a minute or two."
     )
 

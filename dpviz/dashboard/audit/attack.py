@@ -155,7 +155,7 @@ def sentence(result: AuditResult, pair: Pair, spec: RunSpec, over: bool) -> tupl
     if not (over and result.runs == result.requested):
         return (f"After {result.runs:,} of {result.requested:,} models trained on each dataset: {does}.",)
     low, high = result.guessed_right_limits
-    says = f"Within chance: {does}." if low <= 0.5 <= high else f"Yes: {does}; a coin toss is right half of the time."
+    says = f"No better than a coin: {does}." if low <= 0.5 <= high else f"Yes: {does}; a coin toss is right half of the time."
     promise = cal.proved_budget or cal.claimed_budget
     if result.verdict == NO_CLAIM or promise is None or result.allowed is None:
         return says, "This method claims no privacy."
@@ -208,7 +208,7 @@ def _numbers(result: AuditResult, pair: Pair) -> None:
         f"{words.three(cal.budget.delta)}.",
     )
     columns[3].metric(
-        f"Most that {result.requested:,} models can show",
+        f"Most with {result.requested:,} models",
         words.three(_ceiling(result)),
         help="No attack with so many models shows a larger ε. A correct method shows far less, because its worst errors are too "
         "rare to be counted.",

@@ -25,7 +25,7 @@ def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
 def show(spec: RunSpec, own: fields.Group) -> None:
     """A fold with the control; where canaries are asked for, it is open and says what one training gave away."""
     chosen = own["canaries"].value()
-    with st.expander("One training with many canaries", expanded=bool(chosen)):
+    with st.expander("Audit with one training", expanded=bool(chosen)):
         own["canaries"].draw()
         if not chosen:
             st.caption("One training takes the place of thousands: many rows are canaries at once, each with a coin of its own.")

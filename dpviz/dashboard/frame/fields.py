@@ -228,6 +228,13 @@ class Field(Generic[T]):
         """Makes a value the one in force; call from a callback, before the page is drawn."""
         st.session_state[self.key] = self.write(value)
 
+    @property
+    def _widget(self) -> str:
+        """The widget's key. A choice of several that follows the run has one for each default: the browser may still speak of
+        the one before, and would choose what nobody chose."""
+        follows = isinstance(self.default, tuple) and self.default
+        return f"own.{self.key}.{self.knob.text(self.default)}" if follows else f"own.{self.key}"
+
     def draw(self, label: str = "", place: AbstractContextManager[Any] | None = None, **more: Any) -> T:
         """Draws it and returns the value in force.
 
@@ -237,14 +244,14 @@ class Field(Generic[T]):
             more: further arguments of the widget.
         """
         value = self.value()
-        address.set_widget(f"own.{self.key}", self.knob.form(value).widget_value(self.knob, value))
+        address.set_widget(self._widget, self.knob.form(value).widget_value(self.knob, value))
         knob = replace(self.knob, label=label) if label else self.knob
         with place or nullcontext():
-            control(f"own.{self.key}", knob, few=self.few, on_change=self._changed, **more)
+            control(self._widget, knob, few=self.few, on_change=self._changed, **more)
         return value
 
     def _changed(self) -> None:
-        value = st.session_state[f"own.{self.key}"]
+        value = st.session_state[self._widget]
         if isinstance(value, str) and isinstance(self.knob.form(self.default), Line):
             st.session_state[self.key] = value.strip()  # checked when the page reads it
             return

@@ -79,7 +79,7 @@ def examine(mechanism: str, name: str = "") -> None:
         mechanism: id.
         name: what it is called, where several stand side by side.
     """
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="buttons-examine"):
         page_link("Audit", f"Attack {name or 'it'}", mechanism=mechanism)
         claims_about(mechanism)
 

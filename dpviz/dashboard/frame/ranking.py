@@ -133,12 +133,6 @@ def picture(
     return drawn, f"without privacy {words.metric_value(metric, base)}, majority {words.metric_value(metric, floor)}"
 
 
-def height(methods: Sequence[Line]) -> int:
-    """Pixels of the picture of these methods."""
-    shown = [line for line in methods if not math.isnan(line.mean)]
-    return guarantees.ranking_height(len(shown) + len({(line.sign, line.status) for line in shown}))
-
-
 def best(methods: Sequence[Line], metric: Metric, rows: int) -> list[Line]:
     """The proved methods by the metric, the best first, as far as they cannot be told apart from it.
 

@@ -46,11 +46,6 @@ _SIZE = Whole(label="People", help="", low=CENSUS_MIN, high=CENSUS_MAX)
 _ABOVE = "dataset", "published_split", "model", "mechanism", "epsilon"
 _HEADINGS = {Changes.FIT: "Model", Changes.DATA: "Data", Changes.NOISE: "Budget and noise", Changes.EVALUATION: "Evaluation"}
 
-#: words below the slider, where the four marks stand on a logarithmic scale from 0.01 to 10
-_SCALE = """<div aria-hidden="true" class="dpviz-scale">
-<span style="left:0">0.01<br>strong</span><span style="left:33.3%">0.1</span>
-<span style="left:66.7%">1</span><span style="left:100%">10<br>weak</span></div>"""
-
 
 Shows = Literal["run", "data", "nothing"]
 #: the name of the drawer with all that a newcomer does not need, by what of it is seen
@@ -144,11 +139,23 @@ class Sidebar:
 
     def _budget(self) -> None:
         self._run["epsilon"].draw(help=None)  # its words stand on the scale; a help icon would be one more tab stop before it
-        st.html(_SCALE)
+        st.html(_scale(self.spec.epsilon))
         persons = fields.read_or_default(lambda: load_dataset(self.spec.dataset).person_rows, 0)
         if persons:
             st.caption(f"ε is for {privacy_unit(persons)}.")
         _paid(self.spec)
+
+
+def _scale(epsilon: float) -> str:
+    """The words below the slider: its ends, 0.1 and 1, each where it stands among the slider's steps."""
+    steps = sorted({*EPSILONS, epsilon})
+    named = {steps[0]: "<br>strong", 0.1: "", 1.0: "", steps[-1]: "<br>weak"}
+    spans = (
+        f'<span style="left:{100 * k / (len(steps) - 1):.1f}%">{words.three(step)}{named[step]}</span>'
+        for k, step in enumerate(steps)
+        if step in named
+    )
+    return f'<div aria-hidden="true" class="dpviz-scale">{"".join(spans)}</div>'
 
 
 def _paid(spec: RunSpec) -> None:

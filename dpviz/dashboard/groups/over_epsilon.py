@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pandas as pd
 import streamlit as st
 
 from dpviz.common.progress import Monitor
@@ -15,7 +16,7 @@ from dpviz.dashboard.frame import fields
 from dpviz.dashboard.jobs import cached_runs, tasks
 from dpviz.datasets import Dataset, load_dataset
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.experiments.studies.groups import MEASURES, MOST, SMALL, Grouping, GroupReport, columns, report, suggest_column
+from dpviz.experiments.studies.groups import MEASURES, MOST, OTHERS, SMALL, Grouping, GroupReport, columns, report, suggest_column
 from dpviz.experiments.studies.releases import Releases, releases
 from dpviz.figures import groups as pictures
 from dpviz.figures.style import Theme, group_look
@@ -155,6 +156,7 @@ def headline(view: Seen, measure: str) -> None:
     there = curve[view.here.compared].dropna()
     name = MEASURES[measure].lower()
     start = f"With {words.title(view.outcome.spec)}"
+    of = f"{view.here.groups.grouping.column} " if view.here.groups.cuts else ""
     if len(there) < 2:
         sentence = f"{start} there is nothing to compare: fewer than two groups have {SMALL} test rows and a value."
     else:
@@ -163,8 +165,8 @@ def headline(view: Seen, measure: str) -> None:
         gap = round(float(there.max()), decimals) - round(float(there.min()), decimals)
         base = view.here.baseline_gap("non-private", measure)
         sentence = (
-            f"{start} {name} is {_value(measure, there[worst])} for “{worst}” and {_value(measure, there[best])} for “{best}”: "
-            f"{_apart(measure, gap)} apart, {_apart(measure, base, unit=False)} without privacy."
+            f"{start} {name} is {_value(measure, there[worst])} for “{of}{worst}” and {_value(measure, there[best])} for "
+            f"“{of}{best}”: {_apart(measure, gap)} apart, {_apart(measure, base, unit=False)} without privacy."
         )
     panels.headline(sentence, of=view.outcome.spec)
     if view.a is not None and view.kept is not None:
@@ -188,7 +190,10 @@ def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
 def draw(view: Seen, measure: str, theme: Theme) -> None:
     """Curves of all groups, and the gap between the best and the worst of them."""
     sweep, spec, shares = view.over, view.outcome.spec, measure != _SCORE
-    curves, gaps = sweep.curves(measure), sweep.gaps(measure)
+    reports = (view.over.curves(measure), view.here.curves(measure)), (view.over.gaps(measure), view.here.gaps(measure))
+    curves, gaps = (
+        pd.concat([over[over["epsilon"] != spec.epsilon], here]).sort_values("epsilon", kind="stable") for over, here in reports
+    )
     base = sweep.baseline("non-private", measure)
     lines = [
         pictures.GroupLine(
@@ -212,7 +217,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             overlay = (view.kept.epsilon, [float(means.get(name, math.nan)) for name in sweep.groups.names])
             summary += f" Rings are A at ε = {words.three(view.kept.epsilon)}."
         if view.refused:
-            summary += f" {view.refused} of {len(EPSILONS)} budgets cannot be met by this method."
+            summary += f" {view.refused} of {len(EPSILONS)} other budgets cannot be met by this method."
         fig = pictures.groups(lines, theme, here=spec.epsilon, overlay=overlay, shares=shares, narrow=charts.is_narrow())
         st.markdown(f"**{MEASURES[measure]} of each group**")
         charts.chart(fig, "groups", summary, lambda: curves, of=spec)
@@ -233,7 +238,7 @@ def draw(view: Seen, measure: str, theme: Theme) -> None:
             f"{_apart(measure, level, unit=False)} without privacy. It is at least the gap between the "
             "means, for the noise of one draw alone sets groups apart."
         )
-        st.markdown(f"**Gap: largest minus smallest{', in points' if shares else ''}**")
+        st.markdown(f"**Mean gap of single models{', in points' if shares else ''}**")
         charts.chart(fig, "gap", summary, lambda: gaps, of=spec)
 
 
@@ -261,7 +266,8 @@ def table(view: Seen, measure: str) -> None:
     tables.table(rows, (*heads, *([] if a is None else [f"A: {name}"])))
     st.caption(
         f"Means over {spec.seeds} noise draws. ⚠ marks groups of fewer than {SMALL} test rows, which the gap leaves out. "
-        f"“none” means that the group has no such row, or the majority label no score. The {MOST - 1} largest groups are shown."
+        f"“none” means that the group has no such row, or the majority label no score."
+        + (f" The {MOST - 1} largest groups are shown." if OTHERS in here.groups.names else "")
     )
     tables.download(lambda: here.draws, "groups-here", "Download all measures of every group (CSV)")
     panels.privacy_warning(
@@ -277,7 +283,7 @@ def draw_sources(spec: RunSpec, chosen: Grouping) -> None:
         cuts = f", {chosen.cuts!r}" if chosen.cuts else ""
         repeat.python_of(
             spec,
-            f"made = releases(spec, [spec.epsilon])\ngroups.report(made, groups.Grouping({chosen.column!r}{cuts})).curves()",
+            f"runs = releases(spec, [spec.epsilon])\ngroups.report(runs, groups.Grouping({chosen.column!r}{cuts})).curves()",
             "from dpviz.experiments.studies import groups",
             "from dpviz.experiments.studies.releases import releases",
         )

@@ -31,7 +31,7 @@ def controls(task: Job[Any], what: str) -> None:
     """Progress with a way to cancel, or what became of the work."""
     state = watching.state(task)
     if not state.over:
-        left, right = st.columns([4, 1], vertical_alignment="center")
+        left, right = st.columns([2, 1], vertical_alignment="center")
         left.progress(task.done, watching.message(task, what))
         right.button("Cancel", on_click=watching.cancel, args=(task,), key=f"cancel-{what}", width="stretch")
     elif state is State.CANCELLED:

@@ -133,7 +133,7 @@ def _attacked(outcome: Outcome) -> tuple[Gauge | None, str]:
 
 def actions(spec: RunSpec) -> None:
     """Links to the next steps with this run."""
-    with st.container(horizontal=True, key="buttons-next"):
+    with st.container(horizontal=True, vertical_alignment="center", key="buttons-next"):
         links.page_link("Audit", "Attack this")
         links.page_link("Trade-off", "Compare methods")
         links.claims_about(spec.mechanism)

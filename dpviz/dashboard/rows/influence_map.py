@@ -85,8 +85,7 @@ def noisy_rows_in_words(run: inspected.Inspected, *, brief: bool = False) -> str
     if run.calibration.noise_scale == 0:
         return "no noise is added at all"
     if run.ever is None:
-        whole = "this method puts no noise on single rows: its noise covers all of them together"
-        return "noise covers all rows together" if brief else whole
+        return "all rows share the same noise" if brief else "this method puts no noise on single rows: all share the same noise"
     count = int(run.ever.sum())
     if brief:
         return f"{f'all {n:,}' if count == n else f'{count:,} of {n:,}'} rows received noise"

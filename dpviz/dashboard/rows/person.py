@@ -62,7 +62,7 @@ def _why(run: inspected.Inspected, influence: Influence, i: int) -> str:
     (looks,) = _looks(run, [i])
     share = words.percent(float(influence.leverage[i]))
     if facts["margin_non_private"] < 0:
-        return f"labelled {names[int(facts['label'] > 0)]}, looks {''.join(looks)}; leverage {share}"
+        return f"labelled {names[int(facts['label'] > 0)]}; the model without privacy says {''.join(looks)}; leverage {share}"
     return f"labelled {looks[0]} and looks so{looks[1]}; leverage {share}"
 
 

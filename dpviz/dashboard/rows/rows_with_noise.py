@@ -127,9 +127,13 @@ def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: 
         norms = run.instances["noise_norm"].to_numpy()[run.ever] / run.noise_count[run.ever]
         strength += f"; a row that receives it gets a vector of norm {words.three(float(norms.mean()))} on average"
     panels.note(f"Where noise goes: {where}.{strength}{'.' if strength else ''}")
-    if run.views is None:
-        _no_rule(run)
-    else:
+    if run.views is None and (no_rule := list_mechanisms()[run.spec.mechanism].row_rule):
+        stopped = int((run.instances["rule_margin"] > 0).sum())
+        panels.empty(
+            f"No rule sends noise to rows: it goes where the line above says. {no_rule} Here {stopped:,} of "
+            f"{len(run.instances):,} rows asked for more than their budget before the end, mean over the noise draws."
+        )
+    if run.views is not None:
         st.subheader("The rule, as written and as intended", anchor=False)
         st.caption(
             "Both are looked at for every row before the first step; while training goes on the model moves, and so do they."
@@ -145,27 +149,6 @@ def draw(run: inspected.Inspected, influence: Influence, chosen: Chosen, theme: 
         rounds(run, theme)
     if run.ever is None:
         one_step(run, theme)
-
-
-def _no_rule(run: inspected.Inspected) -> None:
-    if run.calibration.noise_scale == 0:
-        panels.empty("No noise, so no row received any.")
-    elif rule := list_mechanisms()[run.spec.mechanism].row_rule:
-        stopped = int((run.instances["rule_margin"] > 0).sum())
-        panels.empty(
-            f"No rule sends noise to rows: it goes where the line above says. {rule} Here {stopped:,} of "
-            f"{len(run.instances):,} rows asked for more than their budget before the end, mean over the noise draws."
-        )
-    elif run.ever is None:
-        seen_in = "individual ε and influence" if run.individual is not None else "influence"
-        panels.empty(
-            "This method has no rule that picks rows: its noise goes where the line above says and covers all rows together, "
-            f"whatever a row's influence. Rows differ only in how much there is to hide: see {seen_in}."
-        )
-    else:
-        panels.empty(
-            "This method has no rule that picks rows: every row receives noise of the same distribution, whatever its influence."
-        )
 
 
 def rule(run: inspected.Inspected, view: RuleView, chosen: Chosen, theme: Theme) -> None:

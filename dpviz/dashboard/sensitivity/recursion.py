@@ -151,7 +151,7 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
         return
     items = [
         lines.Bar(
-            f"worst case{', proved' * b.proved}: {b.label}",
+            f"{'proved' if b.proved else 'worst case'}: {b.label}",
             b.value,
             words.three(b.value),
             solid=b.proved,
@@ -230,8 +230,7 @@ def _observed(spec: RunSpec, mechanism: Mechanism, *, bounded: bool) -> observed
 def guarantee_badge(spec: RunSpec) -> None:
     """The guarantee of noise that is scaled to the sensitivity, a link to its audit; formulas, kinds of neighbours, the call."""
     guarantee.badge(calibration_of(spec), spec.build())
-    with st.container(key="buttons-next"):
-        links.examine(spec.mechanism)
+    links.examine(spec.mechanism)
     setting = setting_of(spec)
     mechanism = mechanism_of(spec)
     with st.expander("How is this computed?"):

@@ -87,7 +87,7 @@ def line_moves(outcome: Outcome, theme: Theme) -> None:
 
     charts.still_chart("lines", picture, outcome.key, marked, of=spec, rows=True, wide=True)
     other = None if noises else story.noising_run(spec)
-    with st.container(horizontal=True, key="buttons-scene-1"):
+    with st.container(horizontal=True, vertical_alignment="center", key="buttons-scene-1"):
         if other is not None:
             st.button("Show a method that puts noise on rows", on_click=address.set_run, args=(other,), key="noising")
         links.page_link("One model", "Take this model apart")

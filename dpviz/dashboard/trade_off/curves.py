@@ -9,9 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.dashboard.components import charts
-from dpviz.dashboard.frame import address, ranking
+from dpviz.dashboard.frame import address
 from dpviz.dashboard.jobs.job import State
-from dpviz.dashboard.trade_off import running
+from dpviz.dashboard.trade_off import method_comparison, running
 from dpviz.dashboard.trade_off.method_comparison import labels
 from dpviz.dashboard.trade_off.settings import BANDS, title
 from dpviz.experiments.studies.odds import odds_over
@@ -90,8 +90,8 @@ def _drawn(view: running.View, kept: pd.DataFrame) -> tuple[Any, list[figure.Cur
 
 def _beside(view: running.View) -> int:
     """Pixels of the ranked methods beside the picture; 0 before they are there."""
-    measured = view.ranked.results[-1:]
-    return ranking.height(ranking.lines(measured[0], view.choices.metric)) if measured else 0
+    drawn = None if not view.ranked.results else method_comparison.ranked_picture(view, view.ranked.results[-1])[0]
+    return 0 if drawn is None else drawn.layout.height
 
 
 def _overlay(view: running.View) -> tuple[float, float] | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -64,10 +65,16 @@ def _wanted(view: running.View, top: float) -> str:
     return words.needed_budget(least, target, labels(), interval, "", view.choices.metric, top)
 
 
+def ranked_picture(view: running.View, measured: Measured) -> tuple[Any, str]:
+    """`ranking.picture` of all methods at this ε."""
+    methods = ranking.lines(measured, view.choices.metric)
+    return ranking.picture(methods, measured, view.choices.metric, view.theme, view.overlay, narrow=True)
+
+
 def rank(view: running.View, measured: Measured) -> None:
     """All methods at this ε, ranked below the status of their guarantee."""
     measure, methods = view.choices.metric, ranking.lines(measured, view.choices.metric)
-    picture, baselines = ranking.picture(methods, measured, measure, view.theme, view.overlay, narrow=True)
+    picture, baselines = ranked_picture(view, measured)
     if picture is None:
         return
     at = words.three(view.spec.epsilon)
@@ -141,7 +148,7 @@ def method_table(view: running.View) -> None:
             )
         )
     wanted = () if target is None else (f"ε for {words.metric_value(measure, target)}",)
-    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", *wanted, "Gap", "Draws")
+    columns = ("Method", "Guarantee", "At ε", measure.label, "10–90 % of draws", *wanted, "Optimality gap", "Draws")
     tables.table(rows, columns if a is None else (*columns, f"Against A: {words.metric_value(measure, a.cost.mean)}"))
     delta = words.three(resolve(view.spec).budget.delta)
     panels.note(

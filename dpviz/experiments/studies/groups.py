@@ -93,12 +93,12 @@ def _tested(dataset: Dataset, tested: int | None) -> int:
 
 
 def _quantiles(numbers: np.ndarray, shares: tuple[float, ...]) -> tuple[float, ...]:
-    """Quantiles without repeats, rounded to a hundredth of the middle half's width or finer, so that they read well."""
+    """Quantiles without repeats, rounded to a tenth of the middle half's width or finer, so that they read well."""
     exact = tuple(float(q) for q in dict.fromkeys(np.nanquantile(numbers, shares)))
     width = float(np.subtract(*np.nanquantile(numbers, (0.75, 0.25))))
     if width <= 0:
         return exact
-    rounded = tuple(dict.fromkeys(round(cut, 2 - math.floor(math.log10(width))) + 0.0 for cut in exact))
+    rounded = tuple(dict.fromkeys(round(cut, 1 - math.floor(math.log10(width))) + 0.0 for cut in exact))
     return rounded if len(rounded) == len(exact) else exact
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 import pandas as pd
 
 from dpviz.common.arrays import Floats
+from dpviz.common.digits import three
 from dpviz.experiments.run.metrics import get_metric, measure_models
 from dpviz.experiments.run.run import Result
 from dpviz.experiments.run.setup import setup_for
@@ -106,7 +107,7 @@ def training_loss_note(cost: Cost, spec: RunSpec, lam: float) -> str | None:
         return f"{lost}, with {by_hand} set by hand."
     if not isinstance(spec.build(), CountsSteps):
         return f"{lost}, to the method’s own regularisation. {_limit(spec)}".strip()
-    return f"{lost}: they come from stopping early (λ = {lam:g}); longer training needs more noise."
+    return f"{lost}: they come from stopping early (λ = {three(lam)}); longer training needs more noise."
 
 
 def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:

@@ -74,7 +74,7 @@ def _unsampled(step: Step, budget: Budget) -> list[Option]:
         Status.PROVED if small else Status.CLAIM,
         rf"\sigma={step.formula}\sqrt{{2\ln(1.25/\delta)}}/\varepsilon",
         "Dwork, Roth 2014, Theorem A.1",
-        "" if small else f"proved for ε < 1 only, and ε = {budget.epsilon:.3g}",
+        "" if small else f"proved for ε < 1 only; here ε = {budget.epsilon:.3g}",
     )
     if isinstance(step.event, Mixture):  # first as if every draw were the worst one
         worst = replace(step, event=Gaussian(step.sensitivity))
