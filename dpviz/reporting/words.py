@@ -270,15 +270,15 @@ def best_method(
         among: how many methods are compared.
         over: whether all of them are measured; otherwise the answer may still change.
     """
-    so_far = "" if over else " so far"
     if not names:
-        return f"None of {among} methods has a proved guarantee and a value{so_far} at ε = {three(epsilon)}."
+        lack = "has a proved guarantee and a value" if over else "is measured yet"
+        return f"None of {among} methods {lack} at ε = {three(epsilon)}."
     ties = len(names) - 1
     others = f" and {ties - 1} more" if ties > 2 else f" and {names[2]}" if ties == 2 else ""
     tied = f"; {names[1]}{others} {'are' if ties > 1 else 'is'} as good within the error" if ties else ""
     end = ", worse than guessing" if measure.higher_is_better and is_worse(value, floor) else ""
     shown = percent(value) if measure.id == "accuracy" else f"{measure.within} {metric_value(measure, value)}"
-    return f"Best proved of {among} methods{so_far} at ε = {three(epsilon)}: {names[0]}, {shown}{end}{tied}."
+    return f"Best proved of {among} methods{'' if over else ' so far'} at ε = {three(epsilon)}: {names[0]}, {shown}{end}{tied}."
 
 
 def needed_budget(

@@ -110,12 +110,6 @@ def choose(own: fields.Group, run: inspected.Inspected, influence: Influence) ->
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
 
 
-def row_name(run: inspected.Inspected, position: int) -> str:
-    """The name of a training row: the table's own id where it has one, its row id otherwise."""
-    own, row = inspected.own_ids(dataset_of(run.spec)), int(run.row_ids[position])
-    return f"Row {row}" if own is None else f"{own.name} {own[row]}"
-
-
 def axis_names(dataset: Dataset) -> tuple[str, ...]:
     """The names of possible axes."""
     features = dataset.feature_names[: -1 if dataset.intercept else None]

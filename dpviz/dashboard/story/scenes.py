@@ -140,7 +140,10 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     if gone is None:
         return
     share = "" if not gone.noise > 0 else f", and the noise by {words.three(gone.noise)}"
-    st.markdown(f"Row {gone.row_id} moves the parameters by **{words.three(gone.moved)}**{share} (Euclidean distance).")
+    st.markdown(
+        f"{words.markdown(inspected.row_name(setup_for(spec).dataset, gone.row_id))} moves the parameters by "
+        f"**{words.three(gone.moved)}**{share} (Euclidean distance)."
+    )
 
     def picture(narrow: bool) -> Chart:
         ids = decision_boundary.plane_of(spec, 1, outcome.theta.shape[1]).view.ids

@@ -304,6 +304,12 @@ def own_ids(dataset: Dataset) -> pd.Series | None:
     return next((column.astype(str) for column in columns if column.nunique() == dataset.n), None)
 
 
+def row_name(dataset: Dataset, row_id: int) -> str:
+    """The name of a row: the table's own id where it has one, its row id otherwise."""
+    own = own_ids(dataset)
+    return f"Row {row_id}" if own is None else f"{own.name} {own[row_id]}"
+
+
 def unusual_columns(spec: RunSpec, row_id: int, most: int = 3) -> list[tuple[str, Any, Any]]:
     """The columns in which a row differs most from a typical one: (column, its value, the typical value).
 
