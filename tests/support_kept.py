@@ -113,13 +113,15 @@ def _near(values: Numbers) -> list[float]:
 
 
 def answer(command: str) -> Any:
-    """What a command prints beside `kept_table.csv`: its document without the version, or the numbers of its lines."""
-    with contextlib.chdir(Path(__file__).parent), contextlib.redirect_stdout(io.StringIO()) as out:
+    """What a command prints beside `kept_table.csv`: its document without the version, or the numbers of lines and remarks."""
+    streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+    with contextlib.chdir(Path(__file__).parent), streams[0] as out, streams[1] as remarks:
         assert main(shlex.split(command)) == 0
-    text = re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", out.getvalue())  # names that are drawn, and times
+    # without names that are drawn, and times
+    texts = [re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", stream.getvalue()) for stream in (out, remarks)]
     if "--json" in command:
-        return {key: value for key, value in json.loads(text).items() if key != "version"}
-    return list(map(numbers_in, text.splitlines()))
+        return {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
+    return list(map(numbers_in, "".join(texts).splitlines()))
 
 
 def drawn(figure: Any) -> list[np.ndarray]:

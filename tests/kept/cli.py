@@ -80,6 +80,10 @@ def cli_examples() -> Iterator[Any]:
             "sweep kept_table.csv --target outcome --range age=18,80 --range hours=0,80 --range visits=0,9 --mechanisms "
             "output-gaussian --epsilons 1:4:2 --seeds 2 --no-cache --json"
         ),
+        answer(
+            "sweep --dataset teaching --mechanisms output-gaussian --epsilons 1 --seeds 2 --repeats 2 --no-cache "
+            "--metric accuracy --metric log-loss"
+        ),
         answer("list claims --test dbdp-noise-rate"),
         answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
         answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),
@@ -105,6 +109,7 @@ def cli_examples() -> Iterator[Any]:
             for m in c
         ),
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
+        "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]
 

@@ -10,6 +10,8 @@ import pandas as pd
 from support_kept import numbers_in
 
 import dpviz
+from dpviz.experiments.run.metrics import METRICS
+from dpviz.experiments.sweeps.curves import Needed
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.reporting import calls, document, notebook, run, words
 
@@ -18,6 +20,7 @@ def reporting_examples() -> Iterator[Any]:
     rare = dpviz.dataset(
         pd.DataFrame({"a": np.arange(200.0) % 17, "label": [1] * 12 + [0] * 188}), target="label", ranges={"a": (0, 17)}
     )
+    above = dpviz.dataset(pd.DataFrame({"a, b": [1.0, 2.0] * 40, "c": [3, 5] * 40}), target="c", above=4, columns=["a, b"])
     yield from [
         calls.python_call(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), "roc-auc"),
         calls.shell_call(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), "audit", "f1"),
@@ -70,6 +73,18 @@ def reporting_examples() -> Iterator[Any]:
             f"{made.sentence} {made.repeat} {[getattr(part, 'text', '') for part in made.parts]}".replace(rare.name, "rare")
             for name, metric in (("output-gaussian", ""), ("majority", "roc-auc"))
             for made in [run.report_of(dpviz.RunSpec(rare, mechanism=name, seeds=2), metric=metric)]
+        ),
+        " | ".join(
+            [
+                *(words.metric_range(METRICS[name], low, 0.2) for name in ("accuracy", "log-loss") for low in (0.1, math.nan)),
+                *(
+                    words.best_method(names, 0.6, 0.5, 0.7, among=4, over=False)
+                    for names in ((), ("a",), tuple("abc"), tuple("abcd"))
+                ),
+                *(words.read_off(Needed("dp-gd", e, e == 0.1, 0.7, 0.1, 10.0, "proved"), (0.2, None)) for e in (None, 0.1, 0.5)),
+                words.best_method(("a", "b"), 0.3, 2.0, 0.5, METRICS["log-loss"]),
+                calls.shell_call(dpviz.RunSpec(above, mechanism="dp-gd")).replace(above.name, "rows"),
+            ]
         ),
         words.markdown("a*b_c <i> http://x.org")
         + words.label_ids("dp-gd beats output-gaussian")
