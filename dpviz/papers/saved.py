@@ -81,7 +81,7 @@ def load(path: Path = FILE) -> Saved:
         return Saved()
     content = json.loads(path.read_text("utf-8"))
     claims, statements = list_claims(), {(figure.id, one.text) for figure in FIGURES for one in figure.statements}
-    findings = {one["id"]: _finding(one, content["engine"]) for one in content["claims"] if one["id"] in claims}
+    findings = {one["id"]: _finding(one) for one in content["claims"] if one["id"] in claims}
     figures = tuple(_of_figure(one) for one in content["figures"] if (one["figure"], one["text"]) in statements)
     return Saved(findings, figures, content["version"], date.fromisoformat(content["day"]))
 
@@ -150,12 +150,12 @@ def merge(verdicts: Sequence[FigureVerdict], saved: Sequence[FigureVerdict]) -> 
 
 
 def save_claims(findings: Iterable[Finding], path: Path = FILE, day: date | None = None) -> None:
-    """Writes findings of one engine with the version and the date, today by default.
+    """Writes findings with the version and the date, today by default.
 
     Raises:
         OSError: the file cannot be written.
     """
-    head = {"version": version(), "engine": engine_version(), "day": (day or date.today()).isoformat()}
+    head = {"version": version(), "day": (day or date.today()).isoformat()}
     _write(path, head | {"claims": [_entry(finding) for finding in findings]})
 
 
@@ -172,7 +172,7 @@ def save_figures(verdicts: Iterable[FigureVerdict], path: Path = FILE) -> None:
 def _write(path: Path, part: dict[str, Any]) -> None:
     """Replaces a part of the file; entries stand one a line, for readable diffs."""
     before = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    content = {"version": "", "engine": "", "day": "1970-01-01", "claims": [], "figures": []} | before | part
+    content = {"version": "", "day": "1970-01-01", "claims": [], "figures": []} | before | part
     lists = [
         f'"{name}": [\n' + ",\n".join(json.dumps(one, ensure_ascii=False) for one in content.pop(name)) + "\n]"
         for name in ("claims", "figures")
@@ -182,7 +182,7 @@ def _write(path: Path, part: dict[str, Any]) -> None:
 
 
 def _entry(finding: Finding) -> dict[str, Any]:
-    rest = {"full": finding.full, "seed": finding.seed, "seconds": round(finding.seconds, 1)}
+    rest = {"full": finding.full, "seed": finding.seed, "seconds": round(finding.seconds, 1), "engine": finding.engine}
     return {"id": finding.claim.id} | _values(finding.verdict) | rest
 
 
@@ -211,9 +211,9 @@ def _of_figure(entry: Mapping[str, Any]) -> FigureVerdict:
     return FigureVerdict(entry["figure"], entry["text"], _verdict(entry["verdict"]), **lists)
 
 
-def _finding(entry: Mapping[str, Any], engine: str) -> Finding:
+def _finding(entry: Mapping[str, Any]) -> Finding:
     claim, full, seed = list_claims()[entry["id"]], entry["full"], entry["seed"]
-    return Finding(claim, _verdict(entry), command(claim.id, full, seed), full, seed, entry["seconds"], engine)
+    return Finding(claim, _verdict(entry), command(claim.id, full, seed), full, seed, entry["seconds"], entry["engine"])
 
 
 def _rounded(value: Any) -> Any:

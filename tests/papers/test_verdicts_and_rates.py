@@ -69,7 +69,7 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     assert kept.day == date(2026, 1, 2)
     assert (back.verdict.outcome, back.verdict.condition) == (Outcome.ONLY_IF, "it rains")
     assert (back.verdict.numbers, back.verdict.picture) == (verdict.numbers, verdict.picture)
-    assert back.command == f"dpviz list claims --test {claim.id}"
+    assert (back.command, back.engine) == (f"dpviz list claims --test {claim.id}", "engine")
     pd.testing.assert_frame_equal(back.verdict.table, table, rtol=1e-5)
 
 
