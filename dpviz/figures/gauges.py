@@ -10,7 +10,7 @@ from dpviz.figures.style import FONT_SIZE, Look, Theme, Trace, fade, figure, mar
 from dpviz.figures.traces import bar_trace, vertical_line
 
 ROW = 140  # pixels of one gauge with its labels
-ABOVE = 0.41  # of a gauge more, where parts carry their names
+ABOVE, _BELOW = 0.41, 0.1  # of a gauge more, where parts carry their names, and below the last one's third line of labels
 _STROKES = ("line", 3, "solid"), ("dot", 2, "dot")  # kind, width and dash of a mark
 _SIGN = 0.025  # share of the axis that a sign of a label takes in a picture of 300 pixels, the narrowest one
 
@@ -88,9 +88,9 @@ def gauges(rows: Sequence[Gauge], look: Look, theme: Theme, *, shares: bool = Tr
     return figure(
         theme,
         [*traces, *notes],
-        height=round(ROW * sum(heights)) + 60,
+        height=round(ROW * (sum(heights) + _BELOW)) + 60,
         x={"range": [low, high], "ticksuffix": " %" if shares else ""} | tens(low, shares=shares),
-        y={"visible": False, "range": [-0.62, sum(heights) - 0.62]},
+        y={"visible": False, "range": [-0.62 - _BELOW, sum(heights) - 0.62]},
         barmode="overlay",
         shapes=shapes,
         margin=margin(top=4, right=26),

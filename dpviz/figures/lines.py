@@ -166,8 +166,11 @@ def bars(
         "pattern": {"shape": ["" if b.solid else "/" for b in items], "fgcolor": theme.ink},
     }
     place: Trace = {"paper": "x", "xanchor": "left", "yanchor": "bottom", "yshift": 11, "font": font}
-    inside = place | {"yanchor": "middle", "yshift": 0, "xshift": 6}
-    cut = [note(f"{escape(b.words)} (bar cut)", 0, k, **inside) for k, b in enumerate(items) if b.value > high]
+    cut = [
+        note(f"{escape(b.words)} (bar cut)", 0, k, **place | {"yanchor": "middle", "yshift": 0, "xshift": 6})
+        for k, b in enumerate(items)
+        if b.value > high
+    ]
     texts = ["" if b.value > high else escape(b.words) for b in items]
     names = [f"<b>{escape(b.name)}</b>" if b.strong else escape(b.name) for b in items]
     return figure(

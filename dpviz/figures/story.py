@@ -41,7 +41,8 @@ def cost_over(
     e = curve["epsilon"].to_numpy(float)
     mean, low, high = (unit * curve[name].to_numpy(float) for name in ("mean", "low", "high"))
     (epsilon, here, right), odds = chosen, curve["right"].to_numpy(float)
-    ends = math.log10(min(e.min(), epsilon) / 1.15), math.log10(max(e.max(), epsilon) * 1.15)
+    first, last = math.log10(min(e.min(), epsilon)), math.log10(max(e.max(), epsilon))
+    ends = first - 0.045 * (last - first), last + 0.045 * (last - first)  # room for the dot
     attacked = bool(np.isfinite(odds).any())
     above: Trace = {"yaxis": "y2"} if attacked else {}  # the odds have the lower axis, where the ticks of epsilon stand
     hover = f"ε = %{{x:.3g}}: %{{y:.3g}}{sign}<extra></extra>"

@@ -77,8 +77,8 @@ def headline(subject: noise_comparison.Accounted, accountants: Sequence[curves.O
     smallest = min((o for o in reversed(accountants) if o.status is Status.PROVED), key=lambda o: o.sigma)
     largest = max((o for o in accountants if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     panels.headline(
-        f"{title}: the tightest proof needs noise σ = {words.three(smallest.sigma)} ({smallest.name}); "
-        f"{largest.name} needs {words.three(largest.sigma / smallest.sigma)} times as much.",
+        f"{title}: the tightest proof needs noise σ = {words.three(smallest.sigma)}; "
+        f"older proofs need up to {words.three(largest.sigma / smallest.sigma)} times as much.",
         of=subject.run,
     )
 

@@ -15,7 +15,7 @@ _EACH = "each row is another person"
 
 def with_person(declared: TableSpec, frame: pd.DataFrame) -> TableSpec:
     """The spec with the answers of two controls: the column of the person, and the rows of one person that are kept."""
-    columns = st.columns(2)
+    columns = st.columns([3, 2])
     names = [str(name) for name in frame if name != declared.target]
     repeated = [name for name in names if is_identifier(frame[name]) and frame[name].nunique() < frame[name].count()]
     chosen = columns[0].selectbox(

@@ -196,7 +196,7 @@ def attacker_scene(outcome: Outcome, theme: Theme) -> None:
 def composition_scene(outcome: Outcome, theme: Theme) -> None:
     """The total epsilon of several trainings on the same people."""
     spec = outcome.spec
-    panels.text("Every training on the same people spends privacy. Budgets add up, though to less than their plain sum.")
+    panels.text("Every training on the same people spends privacy, and budgets add up.")
     count = int(TRAININGS.draw(marks=range(1, MOST + 1), label_visibility="collapsed"))
     one = outcome.calibration.proved_budget
     if one is None:
