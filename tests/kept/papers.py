@@ -11,7 +11,7 @@ from support_kept import numbers_in
 
 import dpviz
 from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sentences, sets, sources, verdict
-from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, risk, rsgd, rules, tables
+from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
 from dpviz.papers.verdict import Outcome
 
@@ -175,7 +175,7 @@ def claims_examples() -> Iterator[Any]:
                 (Outcome.FAILS, Outcome.CANNOT_TELL),
             )
         ),
-        risk._by_tenth(np.arange(40.0)[::-1] % 23, np.arange(120).reshape(3, 40) % 7 < 3, np.arange(120).reshape(3, 40) % 2 > 0),
+        tables.tenths(np.arange(40.0)[::-1] % 23),
         rules.separation(np.arange(9.0), np.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.8, 0.7, 0.9, 1.0])),
         tables.lines("p", "s", "m", [1, 2], np.arange(8.0).reshape(2, 4)),
         tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
