@@ -9,7 +9,7 @@ import pyarrow as pa
 from support import assert_refused
 
 from dpviz.datasets import base, catalogue
-from dpviz.datasets.table import cell_text, columns, decode, encoding, lost, proposals, spec
+from dpviz.datasets.table import cell_text, columns, csv, decode, encoding, features, lost, proposals, spec
 
 
 def catalogue_examples() -> Iterator[Any]:
@@ -145,6 +145,33 @@ def table_examples() -> Iterator[Any]:
         [lost.lost_share(np.array([[0.3, 0.4], [3.0, 4.0]]), np.array([1.0, 0.2]))],
         [proposals.round_range(np.array(v)) for v in ([17.0, 82.3], [0.013, 0.78], [-5.0, 1203.0], [3.0, 3.0])]
         + [proposals.count_outside(np.array([1.0, 5.0, 9.0]), 2.0, 8.0)],
+        "\n".join(
+            f"{made.frame.to_csv(index=False)}{' '.join(made.notes)} {dict(made.found)}"
+            for text, options in (
+                ("a,b,c\n1,2,3\nAll of group,,\n4,5,6\n7,8,9\nSum of all,,\n", {}),
+                ("a;b;\n1,5;x;\n2,5;y;\n", {}),
+                ('"","a","b"\n"r1",1,2\n"r2",3,4\n', {}),
+                ("a b\nr1 1 2\nr2 3 4\nr3 5 6\n", {"delimiter": " "}),
+                ("p,q\na,b\n1,x\n2,y\n", {"header": 2}),
+                ("A table of things\na\tb\n1\tx\n2\ty\n", {}),
+                ("1.5,2,x\n2.5,3,y\n3.5,1,x\n", {"header": False}),
+                ("'a','b',' c '\n1,,x\n2,3,y\n", {"encoding": "cp1252"}),
+                ("a,b\n01,1\n02,2\n", {"verbatim": ["a"]}),
+                ("@relation r\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y\n", {}),
+            )
+            for made in [csv.read_csv(text.encode(), **options)]
+        ),
+        "\n".join(
+            str(features.features_of(wide, spec.TableSpec("y", **o), every))
+            for texts in [[f"v{i}" for i in range(600)]]
+            for wide in [
+                pd.DataFrame(
+                    {"n": range(600), "few": ["a", "b"] * 300, "many": texts, "one": 1.0, "none": None, "y": [0, 1] * 300}
+                )
+            ]
+            for o in ({}, {"categories": {"many": ("v1", "v2")}}, {"drop": ("n",)}, {"person": "many"}, {"columns": ("n", "few")})
+            for every in (True, False)
+        ),
         " | ".join(
             " ".join(spec.TableSpec("y", **o).taken_as_public)
             for o in (

@@ -16,6 +16,7 @@ from dpviz.figures import (
     influence,
     lines,
     membership,
+    plane,
     recursion,
     rows_with_noise,
     story,
@@ -341,6 +342,30 @@ def figures_examples() -> Iterator[Any]:
                 style.contrast("#ffffff", "#204060").__format__(".6f"),
             ]
         ),
+        [
+            drawn(
+                plane.decision_lines(
+                    np.array([[0.0, 0.2], [0.5, -0.5]]),
+                    np.array([1.0, -1.0]),
+                    np.array([True, False]),
+                    (along, along),
+                    rise + np.linspace(-0.3, 0.3, k)[:, None, None],
+                    rise,
+                    style.Look("DP-GD", "#1f77b4", "dash", "diamond"),
+                    style.THEMES["light"],
+                    names=("a", "b"),
+                    classes=("no", "yes"),
+                    **more,
+                )
+            )
+            for along in [np.linspace(-1, 1, 5)]
+            for rise in [np.subtract.outer(along, along)]
+            for k, more in (
+                (20, {}),
+                (21, {"overlay": rise[None] + 0.1, "person": 0, "without": rise - 0.2, "noised": np.array([False, True])}),
+                (1, {"height": 260, "narrow": True}),
+            )
+        ],
         [f(v, t) for f in (groups._share_range, groups._score_range) for v in ([], [0.52, 0.93]) for t in (True, False)],
         [style.look(style.THEMES["dark"], "a", f, r).dash for f in style.THEMES["dark"].families for r in range(5)]
         + [style.tens(0.3, shares=s) for s in (True, False)]

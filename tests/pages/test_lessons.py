@@ -139,6 +139,9 @@ def test_a_link_hands_in_answers_and_bad_ones_are_reported() -> None:
     assert list(table["Right"]) == ["✗", "✓"]
     progress = page.get("progress")[0].proto
     assert (progress.value, progress.text) == (20, "2 of 10 answered, 1 right")
+    marks = [option[0] for option in page.run().radio(key="own.lesson").options]
+    assert [marks[k] for k, lesson in enumerate(LESSONS) if lesson.id in ("sensitivity", "proved")] == ["·", "✓"]
+    assert sum(mark in "·✓" for mark in marks) == 2
     assert any(w.value.startswith("**Answers**") for w in opened("Lessons", given="nothing", lesson="attack").warning)
 
 

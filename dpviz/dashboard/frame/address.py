@@ -185,9 +185,8 @@ def complete(query: Mapping[str, str]) -> dict[str, str]:
 
     A page that has to correct its address puts a second entry into the browser's history, and "Back" stays on the page.
     """
-    run = asked = _run_of(query)
-    if asked != _run_of(st.session_state.get(_ADDRESS) or {}):  # the page's own address is complete
-        run = resolve(RunSpec.from_query(asked, []), []).request.to_query()
+    asked = _run_of(query)
+    run = resolve(RunSpec.from_query(asked, []), []).request.to_query()
     beside = st.session_state.get(_OWN, {}) | {key: value for key, value in query.items() if key not in asked}
     return links.add_version(run | {key: value for key, value in beside.items() if value})
 
