@@ -163,15 +163,20 @@ def test_answers_fit_the_terminal_and_stay_whole_in_a_pipe(monkeypatch: pytest.M
         assert max(map(len, lines)) <= 70, words
 
 
-def test_completion_knows_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_knows_every_command_and_option(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("shtab")
-    for shell, code in (("bash", 0), ("fish", 2)):
+    for shell, code in (("zsh", 0), ("fish", 2)):
         with pytest.raises(SystemExit) as stop:
             main(["--print-completion", shell])
         assert stop.value.code == code
     said = capsys.readouterr().out
+    assert said.startswith("#compdef dpviz")
     assert {command for command in COMMANDS if command not in said} == set()
     assert {"--round-range", "--row-scaling", "--write-toml"} <= set(re.findall(r"--[\w-]+", said))
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(SystemExit):
+        main(["--print-completion", "zsh"])
+    assert "pip install shtab" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def cli_examples() -> Iterator[Any]:
             for m in c
         ),
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
+        [[action.dest for action in one._actions if not action.help] for one in main.parser()._actions[-1].choices.values()],
         "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]

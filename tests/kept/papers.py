@@ -10,6 +10,7 @@ from support_claims import Untrained
 from support_kept import numbers_in
 
 import dpviz
+from dpviz.mechanisms import Mechanism, get_mechanism
 from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sentences, sets, sources, verdict
 from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
@@ -184,15 +185,22 @@ def claims_examples() -> Iterator[Any]:
 
 def claims_in_words_examples() -> Iterator[Any]:
     """Claims that are computed in hundredths of a second, and what those on accuracy say of models that are not trained."""
+
+    def by_threshold(knobs: dict[str, Any]) -> Mechanism:
+        """A rule that decides otherwise for some rows."""
+        return get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})
+
     rsgd_ar = rsgd.competitive(sentences.RSGD_COMPETITIVE, "rsgd-ar", [("nsgd", rsgd.RSGD_AR[:2]), ("majority", ({},))])
     names = (
-        "pidp-fewer-noised pidp-decisions-change pidp-exchange-twice pidp-gap-zero pidp-beats-dp-sgd-mlp "
+        "pidp-fewer-noised pidp-follows-influence pidp-decisions-change pidp-exchange-twice pidp-gap-zero pidp-beats-dp-sgd-mlp "
         "dbdp-fewer-noised dbdp-improves dbdp-published-rows dbdp-rows-protected dbdp-excess-rate dbdp-any-constant "
         "ip-any-constant ip-excess-rate ip-beats-local dbdp-noise-below-song ip-local-like-fukuchi permutation-saves "
         "averaging-lowers-sensitivity averaging-raises-accuracy sgd-ma-surges influence-error dbdp-noise-weight "
-        "pidp-complexity "
+        "dbdp-pi-private pidp-complexity "
     )
     for test in [rsgd_ar, *(claims.list_claims()[name].test for name in names.split())]:
-        v = test(Untrained(seed=3))
+        seen: list[float] = []
+        v = test(Untrained(seed=3, monitor=seen.append, swaps={"pidp-sgd": by_threshold}))
         said = [[numbers_in(text), numbers_in(value) or value] for text, value in v.numbers]
-        yield [v.outcome, numbers_in(v.because), bool(v.condition), numbers_in(v.rule), said, v.table, v.picture, v.seeds]
+        rising = [bool(seen), max(seen, default=0.0), sorted(seen) == seen]
+        yield [v.outcome, numbers_in(v.because), bool(v.condition), numbers_in(v.rule), said, v.table, v.picture, v.seeds, rising]

@@ -78,11 +78,8 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
     setting = get_model(panel.model).setting(n, 1, figure.lam)
     refusals = {name: why for name in figure.methods if (why := get_mechanism(name).refusal(setting))}
     notes += [f"{figure.methods[name].name} is left out: {why}." for name, why in refusals.items()]
-    delta = panel.delta
-    if delta is None:
+    if panel.delta is None:
         notes.append(f"The paper gives no δ; {three(default_delta(n))} is used.")
-    elif delta >= 1 / n:
-        delta = None
     seeds, splits = (sets.SMALL_SEEDS, sets.SPLITS) if sets.is_small(dataset) else (figure.seeds, 1)
     chosen = {
         name: {
@@ -97,7 +94,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "model": panel.model,
         "mechanisms": chosen,
         "seeds": seeds,
-        "delta": delta,
+        "delta": panel.delta,
         "lam": figure.lam,
         "row_scaling": "unit",
     }
