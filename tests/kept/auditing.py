@@ -272,6 +272,7 @@ def scores_examples() -> Iterator[Any]:
 
 
 def survey_examples() -> Iterator[Any]:
+    yield list(survey.table([]))
     yield survey.table(
         survey.survey(
             dpviz.models.get_model("logistic"),

@@ -10,10 +10,11 @@ from unittest import mock
 from support_kept import answer, numbers_in
 
 import dpviz
-from dpviz.cli import main, metrics, run
+from dpviz.cli import main, metrics, run, sweep
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
 from dpviz.dashboard.frame import headless
+from dpviz.reporting import Text
 
 _SHOWN = re.compile(
     r'(?<=href=")http[^"]*|(?<=\.html">)[^<]+|(?<=<h[12]>)[^<]+|(?<=(?:nce|ect|rge)">)[^<]+|(?<=<p>)(?!Made)[^<]+'
@@ -111,6 +112,7 @@ def cli_examples() -> Iterator[Any]:
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
         [[action.dest for action in one._actions if not action.help] for one in main.parser()._actions[-1].choices.values()],
         "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),
+        [sweep._jobs(text) for text in ("-1", "1", "3")],
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]
 
@@ -120,7 +122,10 @@ def gallery_examples() -> Iterator[Any]:
 
     def recorded(script: Path, page: Path, query: Mapping[str, str], *rest: object) -> Recorder:
         return Recorder(
-            f"{page.stem} {query}", ("all rows", "no row"), run=(dpviz.RunSpec("census-300" if query else "iris"), "rows")
+            f"{page.stem} {query}",
+            ("all rows", "no row"),
+            {"a note": Text("note")},
+            run=(dpviz.RunSpec("census-300" if query else "iris"), "rows"),
         )
 
     draw, some = mock.patch.object(headless, "record_page", recorded), mock.patch.object(lessons, "LESSONS", lessons.LESSONS[8:])
