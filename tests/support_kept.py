@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 from dpviz.cli.main import main
+from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 from dpviz.figures.svg import picture
 from dpviz.privacy.noise import Noise
@@ -113,15 +115,17 @@ def _near(values: Numbers) -> list[float]:
 
 
 def answer(command: str) -> Any:
-    """What a command prints beside `kept_table.csv`: its document without the version, or the numbers of lines and remarks."""
+    """What a command prints beside `kept_table.csv`: its document without the version, or numbers of its lines; and progress."""
+    seen = list[float]()
     streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-    with contextlib.chdir(Path(__file__).parent), streams[0] as out, streams[1] as remarks:
+    progress = mock.patch.object(Bar, "__call__", lambda _, share: seen.append(share))
+    with contextlib.chdir(Path(__file__).parent), streams[0] as out, streams[1] as remarks, progress:
         assert main(shlex.split(command)) == 0
     # without names that are drawn, and times
     texts = [re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", stream.getvalue()) for stream in (out, remarks)]
     if "--json" in command:
-        return {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
-    return list(map(numbers_in, "".join(texts).splitlines()))
+        return {key: value for key, value in json.loads(texts[0]).items() if key != "version"} | {"progress": bool(seen)}
+    return [bool(seen), *map(numbers_in, "".join(texts).splitlines())]
 
 
 def drawn(figure: Any) -> list[np.ndarray]:
