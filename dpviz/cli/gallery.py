@@ -61,25 +61,19 @@ def run(options: argparse.Namespace) -> None:
         os.makedirs(out, exist_ok=True)
     except (OSError, ValueError) as error:
         raise InvalidInput("--out", f"cannot be made: {error}", "Name a folder that can be written.") from error
-    size = 0
     lessons: list[Document] = []
     with Bar() as bar:
         for heading, title, document in _documents(live, most, bar):
             name = f"{_FILES[heading]}-{re.sub('[^a-z0-9]+', '-', title.lower().replace('ε', 'epsilon')).strip('-')}.html"
-            size += _write(out / name, render(document))
+            output.save(out / name, render(document).encode())
             parts[heading].append((name, title, document.sentence))
             lessons += [document] * (heading == _LESSONS)
-    size += _write(out / "slides.html", slides(lessons, live))
-    size += _write(out / "index.html", gallery({heading: pages for heading, pages in parts.items() if pages}, live))
-    count = sum(map(len, parts.values()))
+    output.save(out / "slides.html", slides(lessons, live).encode())
+    index = gallery({heading: pages for heading, pages in parts.items() if pages}, live)
+    output.save(out / "index.html", index.encode())
+    count, size = sum(map(len, parts.values())), sum(path.stat().st_size for path in out.iterdir())
     text = f"{out / 'index.html'}: {count} pages, {size / 1e6:.1f} MB"
     answers.give(options, text, {"out": out, "pages": count, "bytes": size})
-
-
-def _write(path: Path, text: str) -> int:
-    content = text.encode()
-    output.save(path, content)
-    return len(content)
 
 
 def _documents(live: str, most: int, bar: Bar) -> Iterator[tuple[str, str, Document]]:

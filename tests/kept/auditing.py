@@ -129,6 +129,10 @@ def game_examples() -> Iterator[Any]:
         for p in [dpviz.auditing.worst_case(b, dpviz.models.get_model("logistic"), dpviz.Budget(1.0, 0.001), 30)]
         for r in [game.audit(b, p.first, p.second, dpviz.Budget(1.0, 0.001), runs, 3, score=score)]
     ]
+    b, pair = dpviz.RunSpec(mechanism="dp-sgd", params={"relation": "add-remove"}).build(), make_problem()
+    cal, rows = b.calibrate(pair.setting, dpviz.Budget(1.0, 0.001)), np.array([3])
+    pair = [pair.replace_row(3, np.array(x), 1.0) for x in ([0.0, 0.2, 0.3, 0.1], [0.1, 0.0, 0.0, 0.2], [0.0, 0.0, 0.0, 0.0])]
+    yield f"{assert_refused(game._check_relation, b, cal, *pair[:2], rows)} {game._check_relation(b, cal, *pair[1:], rows)}"
     seen = []
     p = dpviz.auditing.worst_case(
         dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.models.get_model("logistic"), dpviz.Budget(1.0, 0.001), 30
