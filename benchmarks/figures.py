@@ -18,6 +18,7 @@ from dpviz.common.version import engine_version
 from dpviz.experiments.sweeps.cells import CellStore
 from dpviz.experiments.sweeps.curves import grid
 from dpviz.papers import saved, sets
+from dpviz.papers.figures import networks
 from dpviz.papers.figures.catalogue import FIGURES, PANELS, Setup, setup
 
 NUMBERS = Path(__file__).with_name("panels")
@@ -39,24 +40,22 @@ def panels() -> list[str]:
 
 def compute(panel: Setup) -> pd.DataFrame:
     """The sweep of a panel, with noise of its own for each method and split; cells that were computed before are read."""
-    shared, store = (
-        dict(panel.values, epsilons=grid(panel.figure.low, panel.figure.high, panel.figure.points)),
-        CellStore.personal(),
-    )
+    epsilons, store = grid(panel.figure.low, panel.figure.high, panel.figure.points), CellStore.personal()
+    shared = dict(panel.values, epsilons=epsilons)
     methods = shared.pop("mechanisms")
     tables = [
         dpviz.sweep(**shared, mechanisms={name: knobs}, split_seed=split, seed=1000 * k + split, store=store).assign(split=split)
         for split in range(panel.splits)
         for k, (name, knobs) in enumerate(methods.items())
     ]
-    return pd.concat(tables, ignore_index=True)
+    return pd.concat([*tables, *networks.measure(panel, epsilons)], ignore_index=True)
 
 
 def numbers(name: str, dataset: str, folder: Path = NUMBERS) -> Path:
     """The file with a panel's numbers on a set; two figures of a paper often show two quantities of the same runs."""
     figure, panel = PANELS[name]
-    own = {dataset: dataset}  # a person's file stands for the set that it is called like
-    known = (one for one in (panel.dataset, *panel.nearest) if one == dataset or sets.uploaded_names(one, own))
+    # a person's file stands for the set that it is called like
+    known = (one for one in (panel.dataset, *panel.nearest) if one == dataset or sets.uploaded_names(one, {dataset: dataset}))
     return folder / f"{figure.paper}-{next(known, panel.dataset)}-{panel.model}.csv.gz"
 
 
@@ -64,9 +63,8 @@ def kept(folder: Path = NUMBERS) -> dict[str, pd.DataFrame]:
     """Panels whose numbers are kept, those on the paper's set before those on the nearest one."""
     tables = {}
     for name, (_, panel) in PANELS.items():
-        files = [numbers(name, dataset, folder) for dataset in (panel.dataset, *panel.nearest)]
-        file = next((file for file in files if file.is_file()), None)
-        if file is not None:
+        files = (numbers(name, dataset, folder) for dataset in (panel.dataset, *panel.nearest))
+        if file := next((file for file in files if file.is_file()), None):
             tables[name] = pd.read_csv(file)
     return tables
 

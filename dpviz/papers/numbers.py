@@ -98,10 +98,10 @@ def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
     if one.columns.nlevels > 1:
         logs = [np.log(gaps.T.groupby(level="split").mean().clip(lower=LEAST)) for gaps in both]
         return paired_mean((logs[0] - logs[1]).fillna(0.0).mean(axis=1))  # where both ran away, neither is better
-    means, draws_each = [gaps.mean(axis=1).clip(lower=LEAST) for gaps in both], one.shape[1]
-    variance = sum(gaps.var(axis=1, ddof=1) / draws_each / mean**2 for gaps, mean in zip(both, means, strict=True))
+    means, fewest = [gaps.mean(axis=1).clip(lower=LEAST) for gaps in both], min(gaps.shape[1] for gaps in both)
+    variance = sum(gaps.var(axis=1, ddof=1) / gaps.shape[1] / mean**2 for gaps, mean in zip(both, means, strict=True))
     ratio = (np.log(means[0]) - np.log(means[1])).fillna(0.0)
-    half = quantile(draws_each - 1) * np.sqrt(variance).fillna(0.0) if draws_each > 1 else math.inf
+    half = quantile(fewest - 1) * np.sqrt(variance).fillna(0.0) if fewest > 1 else math.inf
     return Interval(float(ratio.mean()), float(np.mean(half)))
 
 

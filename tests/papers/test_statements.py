@@ -1,20 +1,27 @@
 """Checks of what papers say: each can come out either way. And the presets that they belong to."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from support import make_problem
 
 import dpviz
+from dpviz.common.random import spawn
 from dpviz.experiments.sweeps.sweep import SweepSpec
-from dpviz.papers import checks
+from dpviz.mechanisms import Training
+from dpviz.papers import checks, numbers
 from dpviz.papers.claims import list_claims
-from dpviz.papers.figures import catalogue
+from dpviz.papers.figures import catalogue, networks
 from dpviz.papers.numbers import difference
 from dpviz.papers.sentences import STARTED
 from dpviz.papers.verdict import Outcome, Scope
+from dpviz.privacy.budget import Budget, Status
+from dpviz.privacy.noise import GAUSSIAN
 
 SPREAD = (-0.0005, -0.0002, 0.0002, 0.0005)  # of four noise draws around their mean: far below every threshold
 
@@ -127,17 +134,13 @@ def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
 
 
 def test_a_figure_and_the_claim_about_the_same_thing_share_one_check() -> None:
-    claims, linked = list_claims(), 0
-    for figure in catalogue.FIGURES:
-        for one in figure.statements:
-            if one.claim:
-                linked += 1
-                assert claims[one.claim].check is one.check, one.text
-                assert claims[one.claim].paper == figure.paper
-    assert linked >= 12
-    assert {c.id for c in claims.values() if c.check is not None and not c.id.endswith("-mlp")} == {
-        one.claim for figure in catalogue.FIGURES for one in figure.statements if one.claim
-    }
+    claims, linked = list_claims(), [(figure, one) for figure in catalogue.FIGURES for one in figure.statements if one.claim]
+    for figure, one in linked:
+        assert claims[one.claim].check is one.check, one.text
+        assert claims[one.claim].paper == figure.paper
+    assert len(linked) >= 12
+    checked = {c.id for c in claims.values() if c.check is not None and not c.id.endswith("-mlp")}
+    assert checked == {one.claim for _, one in linked}
 
 
 @pytest.mark.parametrize(("claim", "mechanism"), [("pidp-gap-zero", "pidp-sgd"), ("dbdp-gap-zero", "dbdp-pi")])
@@ -169,6 +172,35 @@ def test_every_panel_can_be_set_up(name: str) -> None:
     assert all(rates), "as the paper says or 0.1, and by no rule of n"
     for mechanism in set(figure.methods) - set(spec.named):
         assert any(figure.methods[mechanism].name in note for note in setup.notes)
+
+
+@pytest.mark.parametrize("name", networks.METHODS)
+def test_networks_have_the_published_noise_and_no_guarantee(name: str) -> None:
+    """Noise by hand at G = 1, L = 1/step = 0.51 and mu = 0.01; the draws are recovered from what is trained."""
+    problem, method, epsilon, delta = make_problem(n=200, lam=0.01, model="mlp-4"), networks.METHODS[name], 50.0, 1e-5
+    assert method.refusal(problem.setting), "no run can have it"
+    assert method not in dpviz.list_mechanisms().values()
+    cal = method(**catalogue.PANELS["ip-2-adult-mlp"][0].knobs[name]).calibrate(problem.setting, Budget(epsilon, delta))
+    assert (cal.status, cal.proved_budget, cal.claimed_budget) == (Status.NONE, None, None)
+    theta = method().fit(Training(problem, [cal], spawn(3, 2), record=False)).theta[0]
+    if name == "outpert-gd":
+        scale, found = 5 * 0.52 / (200 * 0.01 * 0.51) * math.sqrt(2 * math.log(2 / delta)) / epsilon, theta - problem.optimum
+    else:
+        scale, extra = 2 * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon, 2 * 0.5 / epsilon
+        found = -problem.model.sum_gradient(theta, problem.rows) - (200 * 0.01 + extra) * theta
+    np.testing.assert_allclose(found, scale * GAUSSIAN.sample(spawn(3, 2), problem.m), atol=1e-4)
+
+
+def test_a_panel_of_networks_has_numbers_of_methods_that_refuse_them() -> None:
+    panel = catalogue.setup("ip-2-adult-mlp")
+    small = replace(panel, values=panel.values | {"dataset": "teaching", "model": "mlp-4", "seeds": 2})
+    tables = networks.measure(small, (0.1, 1.0))
+    assert [len(numbers.draws(one, name, "accuracy")) for one, name in zip(tables, networks.METHODS, strict=True)] == [2, 2]
+    assert (
+        networks.measure(catalogue.setup("ip-2-adult-lr"), (0.1,))
+        == networks.measure(catalogue.setup("dbdp-1-adult-mlp"), ())
+        == []
+    )
 
 
 def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) -> None:
