@@ -5,6 +5,7 @@ from support import assert_words
 from support_pages import opened, settled, text
 
 import dpviz
+from dpviz.dashboard.groups import over_epsilon
 from dpviz.experiments.studies import guarantees
 from dpviz.papers import saved
 from dpviz.papers.deployments import DEPLOYMENTS
@@ -21,6 +22,7 @@ def test_a_moved_threshold_changes_the_matrix_and_warns() -> None:
     assert not before.equals(page.table[-1].value)
     groups = next(t.value for t in page.table if "Test rows" in t.value.columns)
     assert list(groups.index) == ["below 30", "30 to 50", "50 or more"]
+    assert over_epsilon._apart("accuracy", 1e-4) == "0.0 points", "a gap is a number, also where it is none"
     page.selectbox(key="own.of").set_value("mean_score").run()
     assert_words(text(page), "mean score is −", "Largest minus smallest mean score")
 

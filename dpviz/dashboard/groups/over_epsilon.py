@@ -184,7 +184,7 @@ def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
     """The difference of two groups: "2.1 points", or "0.43" for scores."""
     if measure == _SCORE:
         return words.two(gap)
-    return f"{words.part(gap)} points" if unit else words.part(gap)
+    return f"{100 * gap:.1f}{' points' if unit else ''}"
 
 
 def draw(view: Seen, measure: str, theme: Theme) -> None:
