@@ -118,21 +118,6 @@ def test_what_json_cannot_say() -> None:
     assert answers.json_value(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
 
 
-def test_lines_for_people(shell: Shell) -> None:
-    for command, part in {
-        "calibrate --accountants": "Exact Gaussian",
-        "calibrate --methods": "paper's claim only",
-        "influence --top 1 --retrain": "retrained",
-        "audit --runs 40": "verdict:",
-        "groups --group x1 --cuts 0.1,0.5": "below 0.1",
-        "calibrate": "sensitivity from:",
-        "list claims --test dbdp-noise-rate": "result:            fails",
-        "list claims --test dbdp-noise-rate --json": '"id": "dbdp-noise-rate"',
-    }.items():
-        assert part in shell(given(command))
-        assert shell.err == ""
-
-
 def test_a_calibration_counts_the_intercept_where_there_is_one(shell: Shell) -> None:
     for where in (["--n", "300", "--d", "3"], ["--dataset", "teaching"]):
         for value in ("true", "false"):

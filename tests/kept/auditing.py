@@ -1,6 +1,7 @@
 """Examples of `dpviz.auditing`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.results import OutputNoise
 from dpviz.models import get_model
 from dpviz.privacy import noise
+from dpviz.privacy.budget import Status
 from dpviz.privacy.noise import GAUSSIAN
 
 
@@ -128,6 +130,16 @@ def game_examples() -> Iterator[Any]:
         for b in [dpviz.RunSpec(mechanism=m).build()]
         for p in [dpviz.auditing.worst_case(b, dpviz.models.get_model("logistic"), dpviz.Budget(1.0, 0.001), 30)]
         for r in [game.audit(b, p.first, p.second, dpviz.Budget(1.0, 0.001), runs, 3, score=score)]
+    ]
+    cal = dpviz.RunSpec(mechanism="output-gaussian").build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))
+    yield [
+        game.declares_gaussian(replace(cal, claimed_budget=one, proved_budget=other, mu=mu, status=how))
+        for one, other, how in (
+            (cal.budget, None, Status.CLAIM),
+            (None, cal.budget, Status.PROVED),
+            (cal.budget, dpviz.Budget(9.0, 0.001), Status.PROVED),
+        )
+        for mu in (None, cal.mu, 2 * cal.mu)
     ]
     b, pair = dpviz.RunSpec(mechanism="dp-sgd", params={"relation": "add-remove"}).build(), make_problem()
     cal, rows = b.calibrate(pair.setting, dpviz.Budget(1.0, 0.001)), np.array([3])
