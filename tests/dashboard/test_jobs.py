@@ -141,6 +141,7 @@ def test_a_job_that_another_place_of_the_session_has_left_goes_on_while_it_is_wa
     jobs.pool().leave(job, "me")
     assert job.over
     assert not watching.is_over(job)
+    assert watching.status(job).state is State.QUEUED
     looks[0]()
     until(lambda: job.state is State.RUNNING)
     jobs.pool().cancel(job, "me")

@@ -143,6 +143,9 @@ def test_conjugate_gradients_solve_or_say_how_many_are_left() -> None:
     right[1] = 0.0
     found = conjugate_gradients(lambda x: x @ matrix, right)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right.T).T, atol=1e-7)
+    loose = conjugate_gradients(lambda x: x @ matrix, right, tolerance=0.3)
+    left = np.linalg.norm(loose @ matrix - right, axis=1)[::2] / np.linalg.norm(right, axis=1)[::2]
+    assert ((left > 0.2) & (left <= 0.3)).all(), "no step more than the tolerance needs"
     with pytest.raises(NotConverged, match="2 systems left after 2 steps"):
         conjugate_gradients(lambda x: x @ matrix, right, max_steps=2)
 
