@@ -164,23 +164,3 @@ def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str], mo
     monkeypatch.setattr(distributed, "Client", lambda address, timeout, **rest: true(address, timeout=0.5, **rest))
     assert sweep(f"{FLAGS} --scheduler tcp://127.0.0.1:9") == 2
     assert "does not answer" in capsys.readouterr().err
-
-
-def test_means_of_the_metrics_asked_for_are_printed_and_the_table_is_the_same(
-    expected: pd.DataFrame, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert sweep(f"{FLAGS} --metric roc-auc --metric brier --quiet") == 0
-    captured = capsys.readouterr()
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(captured.out)), expected)
-    means = expected.groupby(["mechanism", "epsilon"])["roc_auc"].mean()
-    for (mechanism, epsilon), mean in means.items():
-        beside = f"non-private {expected['non_private_roc_auc'].iloc[0]:.4f}; majority has no value"
-        assert f"{mechanism} at epsilon = {epsilon:g}: ROC AUC {mean:.4f}; {beside}" in captured.err
-    assert captured.err.count("Brier score") == len(means)
-    assert sweep(f"{FLAGS} --metric recall@fpr=0.3 --quiet") == 0
-    captured = capsys.readouterr()
-    recalls = pd.read_csv(io.StringIO(captured.out))["recall_at_false_positive_rate_0.3"]
-    assert (recalls >= expected["recall_at_false_positive_rate"]).all()
-    assert captured.err.count("recall at 30 % false positives") == len(means)
-    assert sweep(f"{FLAGS} --metric auc") == 2
-    assert "--metric" in capsys.readouterr().err

@@ -85,6 +85,10 @@ def cli_examples() -> Iterator[Any]:
             "sweep --dataset teaching --mechanisms output-gaussian --epsilons 1 --seeds 2 --repeats 2 --no-cache "
             "--metric accuracy --metric log-loss"
         ),
+        answer(
+            "sweep --dataset teaching --mechanisms output-gaussian --epsilons 0.5,2 --seeds 2 --no-cache --metric roc-auc "
+            "--metric recall@fpr=0.3 --metric brier"
+        ),
         answer("list claims --test dbdp-noise-rate"),
         answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
         answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),

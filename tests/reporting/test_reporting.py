@@ -166,11 +166,6 @@ def test_the_notebook_runs() -> None:
     assert any("application/vnd.plotly.v1+json" in output.get("data", {}) for output in outputs)
 
 
-def test_a_method_without_a_model_has_a_report_too() -> None:
-    assert report_of(dpviz.RunSpec("teaching", mechanism="majority", seeds=2)).badges[0].startswith("✗")
-    assert_refused(report_of, dpviz.RunSpec("nowhere"))
-
-
 CAL = dpviz.calibrate("dp-gd", n=1000, d=10, epsilon=1.0)
 ACCURACY = np.array([0.82, 0.83, 0.81])
 
