@@ -201,9 +201,9 @@ def test_names_below_a_line_that_numbers_the_columns(first: str) -> None:
 
 
 def test_the_line_of_names_can_be_said() -> None:
-    content = text("cm,kg,kind", "{age},{pay},{y}", before="size,weight,label\n")
+    content, titled = (text("cm,kg,kind", "{age},{pay},{y}", before=above) for above in ("size,weight,label\n", "A title\n"))
     assert_refused(made, content, match=r"first two lines both look like names.*say that the second")
-    assert made(content, header=2).dataset.feature_names[:2] == ("cm", "kg")
+    assert all(made(each, header=2).dataset.feature_names[:2] == ("cm", "kg") for each in (content, titled))
 
 
 def test_names_may_begin_with_a_hash() -> None:

@@ -122,8 +122,12 @@ def read_text(
         _one_form(head, sign)
     del head[: _titles(head, sign, notes)]
     found: dict[str, Any] = {"delimiter": separator, "header": header is not False}
-    if header == SECOND or (header is None and _names_on_second_line(head, notes)):
+    # below a title the second line is the first of these, unless that only numbers the columns
+    looks = header is None or (header == SECOND and [line for line, _ in head[:1]] >= [SECOND])
+    if _names_on_second_line(head, notes) if looks else header == SECOND:
         del head[:1]
+        header = SECOND
+    if header == SECOND:
         found["header"], header = SECOND, True
     if header is None and _numbers_only(head):
         found["header"] = header = False
