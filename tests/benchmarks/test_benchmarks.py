@@ -59,11 +59,10 @@ def test_ratios_are_taken_round_by_round_and_per_model() -> None:
         peer.add(other, other)
     found = ratio(peer.wall, ours.wall)
     assert (found.low, found.median, found.high) == pytest.approx((300, 400, 500))
-    row = faster("race", peer, ours, wanted=400)
-    assert row.reached is True
+    wanted = ((400, True), (401, True), (400, False))
+    row, *others = (faster("race", peer, ours, wanted=least, also=also) for least, also in wanted)
     assert row.raw["cpu_ratio"] == pytest.approx(200)
-    assert faster("race", peer, ours, wanted=401).reached is False
-    assert faster("race", peer, ours, wanted=400, also=False).reached is False
+    assert [each.reached for each in (row, *others)] == [True, False, False]
     assert "400× (300 to 500)" in markdown([row])
     assert "| at least 400× faster | yes |" in markdown([row])
     assert "**no**" in markdown([Row("x", reached=False)])
@@ -81,8 +80,7 @@ def test_a_peer_fits_what_scikit_learn_fits_and_fails_in_one_line(tmp_path: Path
         assert peer.ask("fit", lam=1e-3)["accuracy"] == answer["accuracy"]  # it goes on
     model = LogisticRegression(C=1 / (1e-3 * len(rows)), fit_intercept=False).fit(rows.X, rows.y)
     assert answer["accuracy"] == pytest.approx(model.score(test.X, test.y))
-    assert answer["cpu"] > 0
-    assert answer["wall"] > 0
+    assert min(answer["cpu"], answer["wall"]) > 0
     with pytest.raises(Unavailable, match="stopped with exit code"):
         Peer("scikit-learn", Path(sys.executable), tmp_path / "no.npz", 1)
 

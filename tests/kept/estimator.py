@@ -102,47 +102,17 @@ def features_examples() -> Iterator[Any]:
 
 
 def private_search_examples() -> Iterator[Any]:
-    m = private_search.PrivateSearchCV(
-        PrivateClassifier("output-gaussian"), {"lam": [0.01, 0.1]}, epsilon=4.0, delta=0.0001, random_state=4
-    ).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield [
-        m.best_params_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.classes_,
-    ]
-    m = private_search.PrivateSearchCV(
-        PrivateClassifier("output-gaussian", ranges=(-1, 1), person_rows=2),
-        {"lam": [0.01, 0.1]},
-        epsilon=4.0,
-        delta=0.0001,
-        random_state=4,
-    ).fit(make_problem(200).rows.X, make_problem(200).rows.y, groups=np.arange(200) // 2)
-    yield [
-        m.best_params_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.classes_,
-    ]
-    m = private_search.PrivateSearchCV(
-        PrivateClassifier(),
-        [{"mechanism": ["output-gaussian", "dp-gd"]}, {"mechanism": ["dp-gd"], "steps": [5, 9]}],
-        epsilon=4.0,
-        delta=0.0001,
-        random_state=4,
-    ).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield [
-        m.best_params_,
-        m.guarantee_,
-        m.predict_proba(make_problem(200).rows.X[:3]),
-        m.decision_function(make_problem(200).rows.X[:3]),
-        m.predict(make_problem(200).rows.X[:4]),
-        m.classes_,
-    ]
+    rows, names = make_problem(200).rows, np.arange(200) // 2
+    steps = [{"mechanism": ["output-gaussian", "dp-gd"]}, {"mechanism": ["dp-gd"], "steps": [5, 9]}]
+    for estimator, tried, groups in (
+        (PrivateClassifier("output-gaussian"), {"lam": [0.01, 0.1]}, None),
+        (PrivateClassifier("output-gaussian", ranges=(-1, 1), person_rows=2), {"lam": [0.01, 0.1]}, names),
+        (PrivateClassifier(), steps, None),
+    ):
+        m = private_search.PrivateSearchCV(estimator, tried, epsilon=4.0, delta=0.0001, random_state=4)
+        m.fit(rows.X, rows.y, groups=groups)
+        some = rows.X[:3]
+        yield [m.best_params_, m.guarantee_, m.predict_proba(some), m.decision_function(some), m.predict(rows.X[:4]), m.classes_]
 
 
 def estimator_examples() -> Iterator[Any]:

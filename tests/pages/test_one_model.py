@@ -53,8 +53,7 @@ def test_bad_addresses_are_explained_and_replaced() -> None:
 
 def test_controls_and_address_agree_both_ways() -> None:
     page = opened(epsilon="0.37", lam="0.02")
-    assert page.select_slider(key="epsilon").value == 0.37
-    assert page.number_input(key="lam").value == 0.02
+    assert (page.select_slider(key="epsilon").value, page.number_input(key="lam").value) == (0.37, 0.02)
     page.selectbox(key="mechanism").set_value("dp-gd").run()
     page.number_input(key="dp-gd.steps").set_value(20).run()
     page.toggle(key="intercept").set_value(False).run()

@@ -108,8 +108,7 @@ def test_a_score_on_the_threshold_is_a_guess_of_the_first() -> None:
 
 
 def test_a_gaussian_claim_needs_a_budget_with_a_delta() -> None:
-    assert ab.gaussian_claim(None) is None
-    assert ab.gaussian_claim(Budget(1.0)) is None
+    assert [ab.gaussian_claim(budget) for budget in (None, Budget(1.0))] == [None, None]
     assert ab.gaussian_claim(Budget(1.0, DELTA)) == gaussian_mu(Budget(1.0, DELTA))
 
 

@@ -309,8 +309,8 @@ def rarer_share(y: Floats) -> float:
     >>> rarer_share(np.array([1.0, -1.0, -1.0, -1.0]))
     0.25
     """
-    share = float((np.asarray(y) > 0).mean())
-    return min(share, 1 - share)
+    positive = np.asarray(y) > 0
+    return float(min(positive.mean(), (~positive).mean()))
 
 
 def default_metric(y: Floats) -> str:
