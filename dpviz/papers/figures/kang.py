@@ -59,7 +59,7 @@ _IP_DIFFERS = (
     "Section 6 swaps [43] and [49] in two places; [43] is the gradient method (Wang, Ye, Xu 2017).",
     "The paper trains the network with [29] and [49], too. Their noise follows from strong convexity and bounds on slope and "
     "curvature, which a network has not, and the paper names no constants in their place. A run refuses both. Kept numbers of "
-    "Adult have both with G = 1, L = 1/step and μ = λ, our choice, and three draws of [29]: no guarantee.",
+    "Adult and KDDCup99 have both with G = 1, L = 1/step and μ = λ, our choice, and three draws of [29]: no guarantee.",
 )
 _IP_NEW = "input-perturbation"
 _IP_ACCURACY = (
