@@ -271,8 +271,8 @@ def best_method(
         over: whether all of them are measured; otherwise the answer may still change.
     """
     if not names:
-        lack = "has a proved guarantee and a value" if over else "is measured yet"
-        return f"None of {among} methods {lack} at ε = {three(epsilon)}."
+        none, lacks = ("None", "has a proved guarantee and a value") if over else ("No proved one", "is measured yet")
+        return f"{none} of {among} methods {lacks} at ε = {three(epsilon)}."
     ties = len(names) - 1
     others = f" and {ties - 1} more" if ties > 2 else f" and {names[2]}" if ties == 2 else ""
     tied = f"; {names[1]}{others} {'are' if ties > 1 else 'is'} as good within the error" if ties else ""

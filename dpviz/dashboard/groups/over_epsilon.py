@@ -190,7 +190,7 @@ def _apart(measure: str, gap: float, *, unit: bool = True) -> str:
 def draw(view: Seen, measure: str, theme: Theme) -> None:
     """Curves of all groups, and the gap between the best and the worst of them."""
     sweep, spec, shares = view.over, view.outcome.spec, measure != _SCORE
-    reports = (view.over.curves(measure), view.here.curves(measure)), (view.over.gaps(measure), view.here.gaps(measure))
+    reports = (sweep.curves(measure), view.here.curves(measure)), (sweep.gaps(measure), view.here.gaps(measure))
     curves, gaps = (
         pd.concat([over[over["epsilon"] != spec.epsilon], here]).sort_values("epsilon", kind="stable") for over, here in reports
     )

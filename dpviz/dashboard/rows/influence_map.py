@@ -36,8 +36,7 @@ def headline(run: inspected.Inspected, influence: Influence) -> None:
     change = "about " + words.three(influence.newton_norm[top]) if leaders is None else words.three(leaders.norm.max())
     noise = f"{words.title(run.spec)}: {noisy_rows_in_words(run, brief=True)}."
     panels.headline(
-        f"{inspected.row_name(dataset_of(run.spec), int(run.row_ids[top]))} ({label_of(run, top)}) moves the model most: "
-        f"without it, parameters change by {change}.",
+        f"{selection.row_name(run, top)} ({label_of(run, top)}) moves the model most: without it, parameters change by {change}.",
         noise,
         of=run.spec,
         without_rows=noise,

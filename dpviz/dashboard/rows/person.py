@@ -37,7 +37,7 @@ def card(run: inspected.Inspected, influence: Influence, chosen: selection.Chose
         ("Best attack", _elsewhere(run)),
         ("Noise", _received(run, i)),
     ]
-    heads = [inspected.row_name(dataset_of(run.spec), int(run.row_ids[i])), label_of(run, i)]
+    heads = [selection.row_name(run, i), label_of(run, i)]
     if a is None:
         tables.table(lines, heads, real=True)
         return
@@ -49,9 +49,7 @@ def card(run: inspected.Inspected, influence: Influence, chosen: selection.Chose
 def choose(own: Group, run: inspected.Inspected, chosen: selection.Chosen) -> None:
     """The field of the row, and the way back to the most influential one."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    own["row"].draw(
-        place=left, placeholder=inspected.row_name(dataset_of(run.spec), int(run.row_ids[chosen.person])).removeprefix("Row ")
-    )
+    own["row"].draw(place=left, placeholder=selection.row_name(run, chosen.person).removeprefix("Row "))
     right.button("Most influential", on_click=_most_influential, width="stretch")
 
 

@@ -110,6 +110,11 @@ def choose(own: fields.Group, run: inspected.Inspected, influence: Influence) ->
     return Chosen(person, other, group, (own["x"].value(), own["y"].value()))
 
 
+def row_name(run: inspected.Inspected, position: int) -> str:
+    """`inspected.row_name` of a training row."""
+    return inspected.row_name(dataset_of(run.spec), int(run.row_ids[position]))
+
+
 def axis_names(dataset: Dataset) -> tuple[str, ...]:
     """The names of possible axes."""
     features = dataset.feature_names[: -1 if dataset.intercept else None]
