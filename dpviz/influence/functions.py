@@ -355,8 +355,13 @@ class Influence:
             return np.arange(self.problem.n)
         return np.array([check_integer("index", i, 0, self.problem.n - 1) for i in np.atleast_1d(np.asarray(index))], np.intp)
 
+    @property
+    def at_minimum(self) -> bool:
+        """True where training without privacy has reached a minimum; elsewhere retraining moves the model without any row."""
+        return self.residual <= (_MINIMISER if self.problem.model.convex else _TRAINED)
+
     def _need_minimiser(self) -> None:
-        if self.residual <= (_MINIMISER if self.problem.model.convex else _TRAINED):
+        if self.at_minimum:
             return
         if self.problem.model.convex:
             raise InvalidInput("theta", "is not the minimiser, so retraining has nothing to compare with", "Leave theta out.")

@@ -78,7 +78,7 @@ def headline(subject: noise_comparison.Accounted, accountants: Sequence[curves.O
     largest = max((o for o in accountants if math.isfinite(o.sigma)), key=lambda o: o.sigma)
     panels.headline(
         f"{title}: the tightest proof needs noise σ = {words.three(smallest.sigma)}; "
-        f"older proofs need up to {words.three(largest.sigma / smallest.sigma)} times as much.",
+        f"others ask for up to {words.three(largest.sigma / smallest.sigma)} times as much.",
         of=subject.run,
     )
 

@@ -132,7 +132,11 @@ def one_leaves(outcome: Outcome, theme: Theme) -> None:
     who = WHO_LEAVES.draw(label_visibility="collapsed")
     if playing.plays():
         return
-    if not inspected.cheap(inspected.row_influence(spec)):
+    influence = inspected.row_influence(spec)
+    if not influence.at_minimum:
+        panels.empty("Without privacy this network has not reached a minimum, so retraining moves it whoever leaves.")
+        return
+    if not inspected.cheap(influence):
         panels.empty("Retraining this network takes long. The page Person does it when asked.")
         return
     work = partial(story.departure, spec, outcome.theta, who)
