@@ -18,6 +18,7 @@ import pandas as pd
 
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
+from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.figures.svg import picture
 from dpviz.privacy.noise import Noise
@@ -80,6 +81,13 @@ def _of_array(values: np.ndarray) -> Numbers:
         return [list(values.shape), *(_short(float(x)) for x in flat)]
     weights = 1 + np.cos(np.arange(len(flat)))
     return [list(values.shape), _short(float(weights @ flat)), _short(float(weights @ np.abs(flat) ** 1.5))]
+
+
+def progress(compute: Callable[[Monitor], Any]) -> Numbers:
+    """Of what a computation tells its monitor: whether it is more than one share, the largest, and whether they rise."""
+    seen: list[float] = []
+    compute(seen.append)
+    return [len(seen) > 1, max(seen), seen == sorted(seen)]
 
 
 def kept_or_refused(compute: Callable[[], Any]) -> Numbers:

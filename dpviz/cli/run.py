@@ -67,7 +67,7 @@ class _Measured:
         from dpviz.experiments.studies.cost import split_cost
 
         names = ["accuracy", *(metric.id for metric in chosen if metric.id != "accuracy")]
-        cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+        cost = split_cost(result)
         return cls(result, chosen, result.metrics_in(names), result.setup.baselines_in(names), cost)
 
     @cached_property
@@ -82,7 +82,7 @@ class _Measured:
         poor = guessing(result, names, self.values, self.baselines, self.cost)
         lines = [("no better", f"than the majority label in {get_metric(name).within}. {one.fix}") for name, one in poor.items()]
         for metric in (one for one in self.chosen if one.id not in poor and spec.mechanism != "majority"):
-            here = cost_in_metric(spec, self.cost, result.theta, result.labels, metric.id)
+            here = cost_in_metric(result, self.cost, metric.id)
             short = training_loss_note(here, spec, result.setup.problem.lam)
             lines += [("note", short)] if short is not None else []
         return lines

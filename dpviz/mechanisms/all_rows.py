@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,25 +57,16 @@ def by_seeds(
     return tuple(np.concatenate(each, axis=1) for each in zip(*trained, strict=True))
 
 
-class AllRows:
+class AllRows(Team):
     """Sums over all rows for replicas that train in step. Threads share the rows of linear models where these are many.
 
     The number of parts depends on sizes alone, so that the bits of a result do not depend on the machine.
-
-    Attributes:
-        team: the threads.
     """
 
     def __init__(self, problem: Problem, replicas: int) -> None:
         self._model, self._precision = problem.model, precision(problem.setting)
         self._parts = problem.rows.parts(_parts_of(problem, replicas))
-        self.team = Team(len(self._parts))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.team.__exit__(*error)
+        super().__init__(len(self._parts))
 
     @staticmethod
     def shares_rows(problem: Problem, replicas: int) -> bool:
@@ -91,7 +82,7 @@ class AllRows:
             own = None if weights is None else weights[first : first + len(rows)]
             return self._model.sum_gradient(at, rows, clip_norm=clip_norm, weights=own, rule=rule_of_part(rule, first))
 
-        return parallel_sum(self.team.each, part, len(self._parts))
+        return parallel_sum(self.each, part, len(self._parts))
 
     def noisy_gradients(self, noise: Noise, scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""
@@ -101,7 +92,7 @@ class AllRows:
 
         def gradient(theta: Floats) -> Floats:
             at = theta.astype(self._precision, copy=False)
-            return parallel_sum(self.team.each, lambda k: noisy.noisy_gradient(at, *parts[k], scale), len(parts))
+            return parallel_sum(self.each, lambda k: noisy.noisy_gradient(at, *parts[k], scale), len(parts))
 
         return gradient
 
@@ -109,7 +100,7 @@ class AllRows:
         """`LineLosses` of all rows."""
         losses = line_losses_of(self._model)
         parts = [rows for _, rows in self._parts]
-        return parallel_sum(self.team.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
+        return parallel_sum(self.each, lambda k: losses(theta, direction, reach, count, parts[k], clip=clip), len(parts))
 
 
 def _parts_of(problem: Problem, replicas: int) -> int:

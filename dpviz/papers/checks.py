@@ -154,7 +154,7 @@ def matches(mechanism: str, others: Sequence[str], quantity: str = "accuracy", m
                 comparisons.append(Comparison(f"{other} on {place}", lead.at_least(-margin), message, -lead.mean))
         return comparisons
 
-    size = f"{100 * abs(margin):g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{margin:g}"
+    size = f"{100 * abs(margin):g} point{'' if margin == CLOSE else 's'}" if percent(quantity) else f"{abs(margin):g}"
     meaning = f"At every ε {f'at most {size} worse' if margin > 0 else f'at least {size} better'} than each of the others"
     return Check(meaning, Scope.EVERY, compare, (mechanism, *others), quantity)
 

@@ -1,7 +1,5 @@
 """The report of one run: what privacy costs, what an attacker can still tell, and how far the guarantee is proved."""
 
-from dataclasses import replace
-
 import pandas as pd
 
 from dpviz.common.progress import Monitor, ignore
@@ -40,11 +38,8 @@ def report_of(spec: RunSpec, monitor: Monitor = ignore, *, link: str = "", metri
     if metric:
         metric = get_metric(metric).id
     result = run(spec, monitor)
-    models = result.theta, result.labels
-    cost = split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy, models=models)
     measure = metric or default_metric(result.setup.dataset.y)
-    cost = cost_in_metric(result.spec, cost, result.theta, result.labels, measure)
-    cost = replace(cost, expected=result.expected_value(measure))
+    cost = cost_in_metric(result, split_cost(result), measure)
     attack = strongest_attack(result.spec.build(), result.setup.problem.setting, result.calibration)
     title, cal, built = words.title(result.spec), result.calibration, result.spec.build()
     return Document(

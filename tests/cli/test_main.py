@@ -74,7 +74,7 @@ def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypa
     assert list(made["metrics"]) == ["roc-auc", "accuracy"]
     # what the pages show: the noise's part by the accuracy in closed form
     result = dpviz.run(dpviz.RunSpec("breast-cancer", mechanism="output-gaussian", epsilon=0.01, lam=0.01, seeds=2))
-    parts = cost.split_cost(result.spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+    parts = cost.split_cost(result)
     assert made["cost"]["noise"] == pytest.approx(parts.noise, rel=1e-12)
 
 

@@ -59,6 +59,9 @@ def test_a_team_returns_parts_in_order_and_raises_their_errors_when_all_have_end
         with pytest.raises(ValueError, match="part 0"):
             team.each(bad, 4)
     assert len(ended) == (0 if most == 1 else 3)
+    if most > 1:
+        with pytest.raises(RuntimeError, match="shutdown"):
+            team.each(work, 2)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

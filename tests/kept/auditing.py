@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn import naive_bayes
 from support import assert_refused, make_problem
+from support_kept import progress
 
 import dpviz
 from dpviz.auditing import game, one_run, pairs, runs, scores, survey
@@ -98,11 +99,11 @@ def attacks_study_examples() -> Iterator[Any]:
         study.watch_attacks.__name__
         + str(assert_refused(lambda: list(study.watch_attacks(RunSpec("teaching"), 64, attacks=[])))),
     ]
-    seen = []
-    study.attack_run(
-        dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 64, 16, attacks=["rmia"], monitor=seen.append
+    yield progress(
+        lambda listen: study.attack_run(
+            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 64, 16, attacks=["rmia"], monitor=listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
 
 
 def game_examples() -> Iterator[Any]:
@@ -242,12 +243,12 @@ def runs_examples() -> Iterator[Any]:
             for p in [runs.pair_of(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), kind)]
         ),
     ]
-    seen = []
-    runs.audit_run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), runs=60, monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
-    seen = []
-    runs.one_run_of(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 20, monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: runs.audit_run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), runs=60, monitor=listen)
+    )
+    yield progress(
+        lambda listen: runs.one_run_of(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 20, monitor=listen)
+    )
 
 
 def scores_examples() -> Iterator[Any]:

@@ -157,7 +157,13 @@ def table_examples() -> Iterator[Any]:
                 ("1.5,2,x\n2.5,3,y\n3.5,1,x\n", {"header": False}),
                 ("'a','b',' c '\n1,,x\n2,3,y\n", {"encoding": "cp1252"}),
                 ("a,b\n01,1\n02,2\n", {"verbatim": ["a"]}),
-                ("@relation r\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y\n", {}),
+                ("@relation r\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y,\n3,\n", {}),
+                (
+                    "% of plants\n@RELATION 'r s'\n@attribute 'a b' real % cm\n@attribute \"c\" { x , '?', \"it's\" }\n"
+                    "@attribute d string\n@attribute e date 'yyyy'\n@data\n\n1.5,x,'u,\\n',2001\n% a remark\n"
+                    "nan\t'?'\t?\t2002\n 2e1 , ? ,\"v\", 2003,\n3,w,x,\n4,'w ',' y',2004\n",
+                    {},
+                ),
             )
             for made in [csv.read_csv(text.encode(), **options)]
         ),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from support import make_problem
+from support_kept import progress
 
 import dpviz
 from dpviz.experiments.run import measure, run
@@ -34,9 +35,7 @@ from dpviz.mechanisms.base import Training
 
 
 def run_run_examples() -> Iterator[Any]:
-    seen = []
-    run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(lambda listen: run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), listen))
     seen = []
     run.run_epsilons(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 2.0], monitor=seen.append)
     r = run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
@@ -62,29 +61,14 @@ def run_run_examples() -> Iterator[Any]:
 
 
 def studies_cost_examples() -> Iterator[Any]:
-    result = dpviz.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+    results = [
+        dpviz.run(dpviz.RunSpec("teaching", mechanism=name, seeds=2, epsilon=epsilon))
+        for name, epsilon in (("output-gaussian", 1.0), ("dp-gd", 0.5), ("dbdp", 0.3))
+    ]
     yield from [
-        [
-            cost.split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
-            for spec in (
-                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5),
-                dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2, epsilon=0.3),
-            )
-            for result in [dpviz.run(spec)]
-        ],
-        [
-            cost.cost_in_metric(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5),
-                cost.split_cost(
-                    dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), result.accuracy, result.calibration
-                ),
-                result.theta,
-                result.labels,
-                m,
-            )
-            for m in ("roc-auc", "log-loss")
-        ],
+        [cost.split_cost(result) for result in results],
+        [cost.cost_in_metric(results[1], cost.split_cost(results[1]), m) for m in ("roc-auc", "log-loss")],
+        [cost.cost_in_metric(results[0], cost.split_cost(results[0]), "balanced-accuracy").mean],
     ]
 
 
@@ -93,9 +77,11 @@ def studies_cost_by_group_examples() -> Iterator[Any]:
         dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), Grouping("region")
     )
     yield [getattr(made, name) for name in vars(made) if name != "spec"]
-    seen = []
-    cost_by_group.cost_by_group(dpviz.RunSpec("census-300", mechanism="dp-gd", seeds=2, seed=77), Grouping("region"), seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: cost_by_group.cost_by_group(
+            dpviz.RunSpec("census-300", mechanism="dp-gd", seeds=2, seed=77), Grouping("region"), listen
+        )
+    )
 
 
 def studies_excess_risk_examples() -> Iterator[Any]:
@@ -112,24 +98,26 @@ def studies_excess_risk_examples() -> Iterator[Any]:
         m,
         excess_risk.share_of_the_start(excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m)),
     ]
-    seen = []
-    excess_risk.excess_over_epsilon(
-        dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=seen.append
+    yield progress(
+        lambda listen: excess_risk.excess_over_epsilon(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
-    seen = []
-    excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
-    seen = []
-    excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: excess_risk.excess_over_n(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=listen
+        )
+    )
+    yield progress(
+        lambda listen: excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=listen)
+    )
 
 
 def studies_guarantees_examples() -> Iterator[Any]:
     yield [vars(one) for one in guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))]
-    seen = []
-    guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, listen)
+    )
 
 
 def studies_inspected_examples() -> Iterator[Any]:
@@ -150,9 +138,11 @@ def studies_inspected_examples() -> Iterator[Any]:
         inspected.plane(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
         inspected.validation_rows(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
     ]
-    seen = []
-    inspected.retrain_without(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: inspected.retrain_without(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], listen
+        )
+    )
 
 
 def studies_observed_examples() -> Iterator[Any]:
@@ -164,16 +154,16 @@ def studies_observed_examples() -> Iterator[Any]:
         observed.observed_movement(make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 4),
         [observed.kinds_of(make_problem(model=m).setting) for m in ("logistic", "svm")],
     ]
-    seen = []
-    observed.observed_sensitivity(
-        make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=seen.append
+    yield progress(
+        lambda listen: observed.observed_sensitivity(
+            make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
-    seen = []
-    observed.observed_movement(
-        make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 3, monitor=seen.append
+    yield progress(
+        lambda listen: observed.observed_movement(
+            make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 3, monitor=listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
 
 
 def studies_odds_examples() -> Iterator[Any]:
@@ -185,9 +175,11 @@ def studies_odds_examples() -> Iterator[Any]:
 
 
 def studies_releases_examples() -> Iterator[Any]:
-    seen = []
-    releases.releases(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.5, 1.0], seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: releases.releases(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.5, 1.0], listen
+        )
+    )
 
 
 def studies_scaling_examples() -> Iterator[Any]:
@@ -238,18 +230,18 @@ def studies_story_examples() -> Iterator[Any]:
         ),
         vars(d),
     ]
-    seen = []
-    story.cost_over(
-        dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", seen.append
+    yield progress(
+        lambda listen: story.cost_over(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
 
 
 def studies_trials_examples() -> Iterator[Any]:
     yield [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))]
-    seen = []
-    trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", listen)
+    )
 
 
 def sweeps_curves_examples() -> Iterator[Any]:
@@ -273,17 +265,19 @@ def sweeps_curves_examples() -> Iterator[Any]:
 def sweeps_folds_examples() -> Iterator[Any]:
     t = folds.cross_validate(SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=2, folds=3), 2)
     yield from [folds.summarise_splits(t, 3), [vars(one) for one in folds.splits(SweepSpec("teaching", folds=3), 2)]]
-    seen = []
-    folds.cross_validate(
-        SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=seen.append
+    yield progress(
+        lambda listen: folds.cross_validate(
+            SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=listen
+        )
     )
-    yield [len(seen) > 1, max(seen)]
 
 
 def sweeps_sweep_examples() -> Iterator[Any]:
-    seen = []
-    sweep.run_sweep(sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: sweep.run_sweep(
+            sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=listen
+        )
+    )
 
 
 def run_examples() -> Iterator[Any]:
@@ -336,13 +330,13 @@ def studies_examples() -> Iterator[Any]:
         ],
         [
             [
-                majority_baseline.majority_baseline(cost, spec),
+                majority_baseline.majority_baseline(split, spec),
                 majority_baseline.looks_no_better(spec, result.theta, "accuracy"),
-                majority_baseline.training_loss_note(cost, spec, 0.01),
+                majority_baseline.training_loss_note(split, spec, 0.01),
             ]
             for spec in (dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=e, seeds=3) for e in (0.01, 8.0))
             for result in [dpviz.run(spec)]
-            for cost in [dpviz.experiments.studies.cost.split_cost(spec, result.accuracy, result.calibration)]
+            for split in [cost.split_cost(result)]
         ],
         noise_comparison.accountable_methods(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)),
         [

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from support import make_problem
+from support_kept import progress
 
 from dpviz import influence
 from dpviz.influence import functions, leave_one_out
@@ -39,6 +40,4 @@ def leave_one_out_examples() -> Iterator[Any]:
         leave_one_out.error_bound(make_problem().setting),
         leave_one_out.row_gradients(make_problem().model, np.ones(4), make_problem().rows),
     ]
-    seen = []
-    influence.influence_of(make_problem()).leave_one_out([2, 5, 11], monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(lambda listen: influence.influence_of(make_problem()).leave_one_out([2, 5, 11], monitor=listen))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from support import noisy_sums
+from support_kept import progress
 
 import dpviz
 from dpviz.privacy import audit_bounds, individual, noise, one_run_audit, private_ranges, utility_bounds
@@ -29,9 +30,11 @@ def accounting_heterogeneous_examples() -> Iterator[Any]:
         ],
         heterogeneous.total_epsilon([noisy_sums(1.5, 0.1, 20), Gaussian.of_rows(1.0, 2.0)], 1e-05, Neighbouring.ADD_REMOVE),
     ]
-    seen = []
-    heterogeneous.total_epsilon([Budget(0.5, 1e-06), noisy_sums(1.5, 0.1, 20)], 1e-05, Neighbouring.REPLACE_ONE, seen.append)
-    yield [len(seen) > 1, max(seen)]
+    yield progress(
+        lambda listen: heterogeneous.total_epsilon(
+            [Budget(0.5, 1e-06), noisy_sums(1.5, 0.1, 20)], 1e-05, Neighbouring.REPLACE_ONE, listen
+        )
+    )
 
 
 def private_ranges_examples() -> Iterator[Any]:

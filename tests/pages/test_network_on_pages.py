@@ -12,6 +12,7 @@ from support_pages import ACCOUNTING, SENSITIVITY, address, opened, settled, tex
 
 import dpviz
 from dpviz.auditing import runs as audit_runs
+from dpviz.common import memory
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.studies import inspected
@@ -76,7 +77,7 @@ def test_a_private_network_below_the_best_long_training_is_shown_as_it_is() -> N
     try:
         page = first(mechanism="dp-sgd", epsilon="7.0")
     finally:
-        cached_runs.clear()
+        memory.clear()
     assert_words(
         text(page),
         "best of 3 long trainings without privacy: −0.005 on average, from −0.02 to 0.01",
@@ -118,7 +119,7 @@ def test_influence_of_a_network_is_labelled_and_set_beside_retraining() -> None:
 def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspected, "NETWORK_WORK", 1.0)
     monkeypatch.setattr(inspected, "NETWORK_PERSON", 1.0)
-    inspected.clear()
+    memory.clear()
     page = opened("Person", model="mlp", lam="0.002")
     row = "Leave-one-out retraining, from the same point"
     assert not any(row in t.value.index for t in page.table)
@@ -130,14 +131,14 @@ def test_a_long_retraining_waits_to_be_asked_for(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_minimum_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    inspected.clear()
+    memory.clear()
     spec = dpviz.RunSpec(dataset="teaching", model="mlp", lam=0.003)
     problem = setup_for(spec).problem
     monkeypatch.setitem(problem.__dict__, "optimum", problem.optimum + 0.05)
     page = opened("Person", model="mlp", lam="0.003")
     assert len(page.error) == 2, "without one row, and without each of many"
     assert all("is not at a minimum" in error.value for error in page.error)
-    inspected.clear()
+    memory.clear()
 
 
 def test_rates_have_nothing_to_say_about_a_network() -> None:

@@ -15,6 +15,7 @@ from support import mostly_long
 from support_pages import address, plain, text
 
 import dpviz
+from dpviz.common import memory
 from dpviz.dashboard.frame import metric, server, sidebar
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.experiments.run.links import add_version
@@ -146,7 +147,7 @@ def test_a_run_that_fails_says_so_and_the_controls_stay(monkeypatch: pytest.Monk
     def broken(*args: object, **kwargs: object) -> None:
         raise FloatingPointError("the method diverged")
 
-    cached_runs.clear()
+    memory.clear()
     monkeypatch.setattr(cached_runs, "run_epsilons", broken)
     page = opened()
     assert "the method diverged" in page.error[0].value

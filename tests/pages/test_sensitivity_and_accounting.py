@@ -11,8 +11,9 @@ from support import assert_words
 from support_pages import ACCOUNTING, SENSITIVITY, addressed, opened, settled, text
 
 import dpviz
+from dpviz.common import memory
 from dpviz.dashboard.components import charts, recorder
-from dpviz.dashboard.jobs import cached_runs, tasks
+from dpviz.dashboard.jobs import tasks
 from dpviz.dashboard.jobs.job import Job
 from dpviz.dashboard.jobs.pool import THREADS
 from dpviz.dashboard.sensitivity import recursion, settings
@@ -149,7 +150,7 @@ def test_curves_that_take_seconds_are_computed_by_jobs(
 ) -> None:
     """On the page's own thread one visitor's second of work, beside thirty others, is a minute without a page."""
     compute, threads = getattr(module, name), set()
-    cached_runs.clear()  # a run's table of attacks is kept with it
+    memory.clear()  # a run's table of attacks is kept with it
 
     def watched(*args: Any) -> Any:
         threads.add(threading.current_thread().name)

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from support import LIMIT, assert_words, until
 from support_pages import addressed, opened, settled, text
 
+from dpviz.common import memory
 from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.claims import views
@@ -38,7 +39,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
     monkeypatch.setattr(tasks, "PATIENCE", 0.0)
     monkeypatch.setattr(cached_runs, "_compute", slow)
-    cached_runs.clear()
+    memory.clear()
     pool.pool().clear()
     yield go.set
     go.set()
@@ -314,7 +315,7 @@ def test_a_page_shows_what_ends_while_it_is_drawn(
     folders = (str(tmp_path / str(number)) for number in count())
 
     def nothing_is_known() -> None:
-        cached_runs.clear()
+        memory.clear()
         pool.pool().clear()  # a job that is stopped may still be writing its cell
         monkeypatch.setenv("DPVIZ_CACHE", next(folders))
 

@@ -52,7 +52,7 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     )
     verdict = Verdict(
         Outcome.ONLY_IF,
-        "because",
+        "because ε",
         "rule",
         (("what", "1"),),
         "it rains",
@@ -63,6 +63,7 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     claim = next(iter(list_claims().values()))
     path = tmp_path / "verdicts.json"
     saved.save_claims([Finding(claim, verdict, "command", False, 0, 1.26, "engine")], path, date(2026, 1, 2))
+    assert "because ε" in path.read_text("utf-8"), "a person reads what changed"
     kept = saved.load(path)
     back = kept.findings[claim.id]
     assert kept.version == saved.version()

@@ -16,7 +16,7 @@ from support import assert_refused, mostly_long, of_each
 import dpviz
 from dpviz.datasets import Dataset
 from dpviz.mechanisms import list_mechanisms
-from dpviz.mechanisms.calibration import REAL_NOISE
+from dpviz.mechanisms.calibration import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.releasing import grid
 from dpviz.spending import Ledger
@@ -119,6 +119,7 @@ def test_pure_noise_on_a_grid_is_not_called_pure(mechanism: str, pure: bool, tmp
     model = dpviz.PrivateClassifier(mechanism, ledger=ledger, lam=LAM, fit_intercept=False, classes=[0, 1, 2]).fit(x, y)
     assert (model.guarantee_.proved.epsilon, model.guarantee_.proved.delta > 0) == (1.0, not pure)
     assert total_epsilon([entry.release for entry in ledger.entries()], 0.0) == (2.0 if pure else math.inf)
+    assert all({REAL_NOISE, SECRET_RANDOMNESS} <= {*entry.conditions} for entry in ledger.entries()), "known before training"
     assert ledger.total().budget == dpviz.Budget(2.0, 0.0 if pure else 1e-6)
 
 

@@ -17,6 +17,7 @@ from dpviz.cli.main import main
 from dpviz.dashboard.components.lessons import BY_ID
 from dpviz.experiments.run.resolve import dataset_of
 from dpviz.experiments.run.setup import setup_for
+from dpviz.mechanisms.calibration import REAL_NOISE, SECRET_RANDOMNESS
 from dpviz.mechanisms.persons import budget_of_row
 from dpviz.preparing.ranges import PUBLIC_KINDS, ranges_matter
 from dpviz.privacy.budget import Budget, Status
@@ -74,7 +75,7 @@ def test_the_total_pays_for_both_and_a_person_alone_is_not_shown(mechanism: str,
     assert "found privately, for (ε = 0.1, δ = 10⁻⁶) of the total" in made.card
     (entry,) = ledger.entries()
     assert entry.release == cal.proved_budget
-    assert PUBLIC_KINDS in entry.conditions
+    assert set(entry.conditions) == {*cal.conditions, REAL_NOISE, SECRET_RANDOMNESS}
     # the noise of the model is that of nine tenths, on the same rows with the same ranges
     part = dpviz.RunSpec(made.spec.dataset, mechanism=mechanism, epsilon=0.9, delta=9e-6)
     assert cal.noise_scale == pytest.approx(dpviz.run(part).calibration.noise_scale)
@@ -206,7 +207,7 @@ def test_a_search_finds_ranges_once_and_pays_for_both(
     assert entry.what == "search"
     assert isinstance(entry.release, Budget)
     assert (entry.release.epsilon, entry.release.delta) == pytest.approx((proved.epsilon, proved.delta))
-    assert PUBLIC_KINDS in entry.conditions
+    assert set(entry.conditions) == {*made.calibration.conditions, REAL_NOISE, SECRET_RANDOMNESS}
     for text in (made.card, made.model.to_json()):
         assert "queen" not in text
     assert "found privately, for (ε = 0.1, δ = 10⁻⁶) of the total" in made.card

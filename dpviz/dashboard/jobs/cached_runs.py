@@ -31,8 +31,7 @@ class Outcome(Result):
 
     def measured_by(self, metric: str) -> Outcome:
         """The same with its cost in a metric."""
-        cost = cost_in_metric(self.spec, self.cost, self.theta, self.labels, metric)
-        return replace(self, cost=replace(cost, expected=self.expected_value(metric)))
+        return replace(self, cost=cost_in_metric(self, self.cost, metric))
 
 
 _store: Cache[Outcome] = Cache("runs", MAX_BYTES, lambda made: 4 * made.theta.nbytes + 4096)
@@ -49,21 +48,8 @@ def stored_outcome(spec: RunSpec) -> Outcome | None:
     return _store.get(resolve(spec).key())
 
 
-def clear() -> None:
-    """Forgets everything."""
-    _store.clear()
-
-
 def _compute(spec: RunSpec, monitor: Monitor) -> Outcome:
     key = resolve(spec).key()
     (result,) = run_epsilons(spec, [spec.epsilon], instances=False, noiseless_runs=True, monitor=monitor)
-    cost = split_cost(
-        spec,
-        result.accuracy,
-        result.calibration,
-        expected=result.expected_accuracy,
-        noiseless_run=result.noiseless_run,
-        models=(result.theta, result.labels),
-    )
     attack = strongest_attack(spec.build(), result.setup.problem.setting, result.calibration)
-    return Outcome(**result.without_rows(), key=key, cost=cost, attack=attack)
+    return Outcome(**result.without_rows(), key=key, cost=split_cost(result), attack=attack)

@@ -152,11 +152,6 @@ def rows_in(dataset: Dataset, part: NDArray[np.intp] | slice, weights: tuple[flo
     return Rows(X, y, dataset.person_rows, None, weights, persons, dataset.preparations, len(dataset.looked_at))
 
 
-def clear() -> None:
-    """Forgets all training problems."""
-    _setups.clear()
-
-
 def setting_of(spec: RunSpec) -> Setting:
     """Public facts about a run (rows, features, bounds of the loss), without training anything."""
     return setup_for(spec).problem.setting

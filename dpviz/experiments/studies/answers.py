@@ -54,7 +54,7 @@ class Answer:
 def cost_of_noise(spec: RunSpec) -> Answer:
     """Percentage points of test accuracy lost to noise, right within two standard errors."""
     made = run(spec)
-    cost = split_cost(spec, made.accuracy, made.calibration, expected=made.expected_accuracy)
+    cost = split_cost(made)
     points = 100 * cost.noise
     error = max(_ROUNDING, 200 * float(np.nan_to_num(cost.noise_error)))
     rows = [

@@ -4,7 +4,7 @@ The same training without noise (same seeds, batches and starting point) stands 
 method's training (few or short steps, clipping, added regularisation), the rest to noise.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -13,11 +13,10 @@ from dpviz.common.arrays import Floats
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import spawn
 from dpviz.experiments.run.metrics import METRICS, Metric, get_metric, measure_models
-from dpviz.experiments.run.resolve import resolve
-from dpviz.experiments.run.run import NoiselessRun
+from dpviz.experiments.run.run import NoiselessRun, Result
 from dpviz.experiments.run.setup import Setup, setup_for
 from dpviz.experiments.run.spec import RunSpec
-from dpviz.mechanisms import Calibration, Fit, Training, protection
+from dpviz.mechanisms import Calibration, Fit, Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,37 +102,15 @@ def train_without_noise(spec: RunSpec, calibration: Calibration, monitor: Monito
     return spec.build().fit(Training(problem, [calibration.noiseless()], streams, record=False, monitor=monitor))
 
 
-def split_cost(
-    spec: RunSpec,
-    private: Floats,
-    calibration: Calibration | None = None,
-    *,
-    expected: float | None = None,
-    noiseless_run: NoiselessRun | None = None,
-    models: tuple[Floats, Floats | None] | None = None,
-) -> Cost:
-    """Splits the cost of a run into noise and training.
-
-    Args:
-        spec: the run.
-        private: (S,) its test accuracies (`Result.accuracy`).
-        calibration: of the run, where it is known: finding it again takes long for composed releases.
-        expected: its test accuracy over all noise draws (`Result.expected_accuracy`).
-        noiseless_run: its training without noise, where that is there (`Result.noiseless_run`).
-        models: its (S, m) parameters and (S,) released labels or None, for the interval over test rows.
-    """
-    run, setup = resolve(spec), setup_for(spec)
-    if noiseless_run is None:
-        if calibration is None:
-            calibration = protection.calibrate(spec.build(), setup.problem.setting, run.budget)
-        noiseless_run = NoiselessRun.select(train_without_noise(run.spec, calibration), 0)
-    accuracy = METRICS["accuracy"]
-    cost = _compared(setup, accuracy, np.asarray(private, float), noiseless_run, expected)
-    return cost if models is None else replace(cost, error=uncertainty(setup, accuracy, *models))
+def split_cost(result: Result) -> Cost:
+    """Splits the cost of a run in accuracy into noise and training; what was not trained without noise yet is now."""
+    noiseless_run = result.noiseless_run or NoiselessRun.select(train_without_noise(result.spec, result.calibration), 0)
+    return _compared(result, METRICS["accuracy"], result.accuracy, noiseless_run)
 
 
-def _compared(setup: Setup, metric: Metric, private: Floats, noiseless_run: NoiselessRun, expected: float | None) -> Cost:
-    """Values of private models beside all that they are compared with."""
+def _compared(result: Result, metric: Metric, private: Floats, noiseless_run: NoiselessRun) -> Cost:
+    """Values (S,) of private models beside all that they are compared with."""
+    setup = result.setup
     base = setup.baselines_in([metric.id])[metric.column]
     label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
     return Cost(
@@ -143,7 +120,8 @@ def _compared(setup: Setup, metric: Metric, private: Floats, noiseless_run: Nois
         float(base["majority"]),
         metric,
         noiseless_run,
-        expected,
+        result.expected_value(metric.id),
+        uncertainty(setup, metric, result.theta, result.labels),
         floor_error=uncertainty(setup, metric, setup.reference.optimum[None], label),
     )
 
@@ -176,19 +154,15 @@ def _measured(setup: Setup, metric: Metric, theta: Floats, labels: Floats | None
     return measure_models(setup.problem.model, theta, setup.test, labels, [metric.id])[metric.column].to_numpy(float)
 
 
-def cost_in_metric(spec: RunSpec, cost: Cost, theta: Floats, labels: Floats | None, metric: str) -> Cost:
+def cost_in_metric(result: Result, cost: Cost, metric: str) -> Cost:
     """A run's cost in another metric, from models that are trained already.
 
     Args:
-        spec: the run.
+        result: the run.
         cost: from `split_cost`, with its noiseless run.
-        theta: (S, m) released parameters.
-        labels: (S,) labels where a label was released in the place of a model.
         metric: an id (`get_metric`).
     """
     wanted = get_metric(metric)
     if cost.metric == wanted or cost.noiseless_run is None:
         return cost
-    setup = setup_for(spec)
-    other = _compared(setup, wanted, _measured(setup, wanted, theta, labels), cost.noiseless_run, None)
-    return replace(other, error=uncertainty(setup, wanted, theta, labels))
+    return _compared(result, wanted, _measured(result.setup, wanted, result.theta, result.labels), cost.noiseless_run)

@@ -106,12 +106,6 @@ _planes: Cache[tuple[NDArray[np.float32], tuple[float, float]]] = Cache(
 )
 
 
-def clear() -> None:
-    """Forgets everything."""
-    for store in (_runs, _influences, _retrained, _noisy, _planes):
-        store.clear()
-
-
 def inspect(spec: RunSpec, monitor: Monitor = ignore) -> Inspected:
     """The run with what happened to every row, from memory where it is there."""
     return _runs.compute(resolve(spec).key(), lambda listen: _inspect(spec, listen), owner=spec.dataset, monitor=monitor)

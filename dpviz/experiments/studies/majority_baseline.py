@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import pandas as pd
@@ -145,9 +145,8 @@ def guessing(
         if not measure.higher_is_better or math.isnan(floor) or not mean <= floor + LEAST:
             continue
         if cost is None:
-            cost = split_cost(spec, values["accuracy"].to_numpy(), result.calibration, expected=result.expected_accuracy)
-        in_this = replace(cost_in_metric(spec, cost, result.theta, result.labels, measure.id), expected=expected)
-        why = majority_baseline(in_this, spec)
+            cost = split_cost(result)
+        why = majority_baseline(cost_in_metric(result, cost, measure.id), spec)
         if why is not None:
             reasons[measure.id] = why
     return reasons

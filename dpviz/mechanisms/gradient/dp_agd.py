@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +170,8 @@ class DPAGD(ClipsRows, ProtectsQuery, BoundsDistance):
         problem.model.prepare(problem.rows, np.float32)
 
         def train(part: slice, tick: Monitor) -> tuple[NDArray[np.floating], ...]:
-            with Runs(self, problem, calibrations, streams[part], record=training.record) as runs:
+            runs = Runs(self, problem, calibrations, streams[part], record=training.record)
+            with runs.rows:
                 while runs.alive.any():
                     runs.measure()
                     runs.choose(tick)
@@ -239,12 +239,6 @@ class Runs:
         self.clip = knobs.clip(problem.setting)
         self.clips = ClipCount(problem.setting, self.clip, r) if record else None
         self.rows = AllRows(problem, r)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.rows.__exit__(*error)
 
     @property
     def looks(self) -> Floats:

@@ -193,7 +193,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
                 return draw_norms
 
             with AllRows(problem, len(mine) * len(sigma)) as rows:
-                draw_norms = rows.team.each(draw, len(mine))
+                draw_norms = rows.each(draw, len(mine))
                 for first, last in pairwise([0, *np.unique(steps).tolist()]):
                     left = steps >= last  # budgets with fewer steps have ended
                     gradient_at = rows.noisy_gradients(draws, np.tile(sigma[left], len(mine)))

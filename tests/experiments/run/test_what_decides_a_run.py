@@ -311,7 +311,7 @@ OTHER |= {"intercept": False, "row_scaling": "largest", "ranges": "private"}
 
 def computed(spec: RunSpec) -> tuple[bytes, bytes]:
     """The rows of a run and its non-private model, not from any cache of training problems."""
-    setup.clear()
+    memory.clear()
     made = setup.setup_for(spec)
     rows = b"".join(part.tobytes() for rows in (made.problem.rows, made.test) for part in (rows.X, rows.y))
     return rows, made.problem.optimum.tobytes()

@@ -22,7 +22,7 @@ SPEC = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", epsilon=1.0, seeds=5
 def test_the_cost_is_to_the_same_model_without_privacy_and_its_parts_add_up(mechanism: str, more: dict[str, object]) -> None:
     spec = dpviz.resolve(replace(SPEC, mechanism=mechanism, **more), []).spec
     result = dpviz.run(spec)
-    cost = split_cost(spec, result.accuracy)
+    cost = split_cost(result)
     assert cost.non_private == result.non_private.accuracy
     assert cost.table()["accuracy"].sum() == pytest.approx(cost.non_private, abs=1e-12)
     assert cost.total == pytest.approx(cost.noise + cost.training)
@@ -32,7 +32,7 @@ def test_the_cost_is_to_the_same_model_without_privacy_and_its_parts_add_up(mech
 @pytest.mark.parametrize("metric", ["roc-auc", "log-loss"])
 def test_another_metric_is_split_in_the_same_way(metric: str) -> None:
     result = dpviz.run(SPEC)
-    cost = cost_in_metric(SPEC, split_cost(SPEC, result.accuracy), result.theta, None, metric)
+    cost = cost_in_metric(result, split_cost(result), metric)
     column, setup = metric.replace("-", "_"), setup_for(SPEC)
     np.testing.assert_array_equal(cost.private, result.metrics[column])
     assert cost.non_private == setup.baselines.loc["non-private", column]
@@ -44,16 +44,15 @@ def test_what_few_test_rows_cannot_tell_apart_is_no_measurable_cost() -> None:
     setup = setup_for(SPEC)
     same = setup.reference.optimum[None]
     assert uncertainty(setup, METRICS["accuracy"], same, None) == 0, "the same model is the same on every row"
-    far = split_cost(SPEC, np.zeros(5), models=(-np.repeat(same, 5, axis=0), None))
-    assert far.measurable, "the control: the opposite model"
     near = dpviz.run(replace(SPEC, epsilon=10.0))
-    assert not split_cost(near.spec, near.accuracy, models=(near.theta, None)).measurable
+    assert not split_cost(near).measurable
+    far = replace(near, theta=-np.repeat(same, 5, axis=0))
+    assert split_cost(far).measurable, "the control: the opposite model"
 
 
 def test_less_noise_moves_the_noise_part_alone() -> None:
     costs = [
-        split_cost(s, dpviz.run(s).accuracy)
-        for s in (replace(SPEC, epsilon=e, params={"steps": 20, "step_size": 1.9}) for e in (0.05, 1e4))
+        split_cost(dpviz.run(s)) for s in (replace(SPEC, epsilon=e, params={"steps": 20, "step_size": 1.9}) for e in (0.05, 1e4))
     ]
     assert costs[0].noise > 0.05 > abs(costs[1].noise)
     np.testing.assert_array_equal(costs[0].noiseless, costs[1].noiseless)
@@ -64,7 +63,7 @@ def test_short_training_is_called_training() -> None:
     short = replace(SPEC, epsilon=1e5, params={"steps": 1, "step_size": 0.01, "clip_norm": 0.001})
     long = replace(SPEC, epsilon=1e5, params={"steps": 500})
     dataset = replace(short, dataset="breast-cancer"), replace(long, dataset="breast-cancer")
-    lost = [split_cost(s, dpviz.run(s).accuracy).training for s in dataset]
+    lost = [split_cost(dpviz.run(s)).training for s in dataset]
     assert lost[0] > 0.1 > abs(lost[1])
 
 
@@ -74,7 +73,7 @@ def test_a_point_of_a_sweep_opens_as_the_number_that_was_clicked(mechanism: str)
     sweep = dpviz.SweepSpec(dataset="teaching", mechanisms=[mechanism], epsilons=[1.0, 3.16], seeds=4)
     point = curves.row_at(curves.summarise(dpviz.run_sweep(sweep)), mechanism, 3.16)
     made = dpviz.run(spec)
-    cost = split_cost(spec, made.accuracy, expected=made.expected_accuracy)
+    cost = split_cost(made)
     assert cost.mean == pytest.approx(point["mean"], abs=1e-12)
     assert cost.mean + cost.noise == pytest.approx(cost.noiseless.mean(), abs=1e-12)
 
@@ -106,11 +105,7 @@ def test_twins_that_train_along_are_those_trained_alone(name: str) -> None:
             np.testing.assert_allclose(objective(result.noiseless_run.theta), objective(fit.theta[0]), rtol=1e-3)
         else:
             np.testing.assert_allclose(result.noiseless_run.theta, fit.theta[0], rtol=1e-5, atol=1e-6)
-        cost, of_noiseless = (
-            split_cost(result.spec, result.accuracy, result.calibration, noiseless_run=one)
-            for one in (None, result.noiseless_run)
-        )
-        np.testing.assert_allclose(of_noiseless.noiseless, cost.noiseless, atol=0.01)
+        np.testing.assert_allclose(split_cost(result).noiseless, split_cost(alone).noiseless, atol=0.01)
 
 
 COST = Cost(np.array([0.60, 0.58]), np.array([0.80]), 0.85, majority=0.59)
