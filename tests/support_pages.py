@@ -24,10 +24,9 @@ class Page(AppTest):
 
 def with_open_folds(page: AppTest) -> AppTest:
     """The same page with its folds open when it is drawn: what is closed is not sent."""
-    shown = "numbers", "attack", "computed", "about"
-    of_pages = "noises", "orders", "curve", "steps", "relations", "papers", "received", "right", "rows", "scores"
-    for key in (*shown, *of_pages):
-        page.session_state[f"fold-{key}"] = True
+    folds = "numbers attack computed about noises orders curve steps relations papers received right rows scores attacks exposed"
+    for key in (*(f"fold-{name}" for name in folds.split()), "claim-details", "whole-figures"):
+        page.session_state[key] = True
     return page
 
 

@@ -149,16 +149,8 @@ def test_outcomes_are_counted_in_words(outcomes: list[Outcome | None], said: str
     assert views.sentence(outcomes) == said
 
 
-def test_verdicts_of_an_earlier_version_are_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert f"by version {dpviz.__version__}." in text(opened("Claims", about="kang-ip"))
-    monkeypatch.setattr("dpviz.dashboard.claims.views.__version__", "9.0.0")
-    page = opened("Claims", about="kang-ip")
-    assert f"by version {dpviz.__version__}; test them again below" in text(page)
-    assert "Test it again" in [b.label for b in page.button]
-
-
 def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
-    page = opened("Claims")
+    page = addressed("Claims").run()
     # a browser sends the text of an option: of two with one text it would open the wrong one
     options = next(box for box in page.selectbox if box.label == "Claim").options
     assert len(options) == len(set(options)) == len(list_claims())
@@ -168,27 +160,6 @@ def test_all_claims_stand_in_the_tables_and_bad_filters_are_reported() -> None:
     assert any(w.value.startswith("**Claims**") for w in page.warning)
     page = opened("Claims", mechanism="cms-output", about="mechanism")
     assert page.info
-
-
-@pytest.mark.long
-def test_whole_figures_have_verdicts_too() -> None:
-    page = opened("Claims", about="kang-ip")
-    closed = len(page.table)
-    page.session_state["whole-figures"] = True
-    page.run()
-    kept = [one for one in saved.load().figures if one.figure.startswith("ip-")]
-    assert len(page.table) == closed + 1
-    table = page.table[-1].value
-    assert len(table) == len(kept) > 0
-    assert [verdict[2:] for verdict in table["Verdict"]] == [one.verdict.headline for one in kept]
-
-
-def test_pictures_of_findings() -> None:
-    page = opened("Claims", claim="dbdp-pi-private")
-    page.session_state["claim-details"] = True
-    page.run()
-    assert "dpviz list claims --test dbdp-pi-private" in " ".join(c.value for c in page.code)
-    assert len(page.get("plotly_chart")) > 1
 
 
 ASKED = {"dataset": "iris", "mechanism": "dp-gd", "attacked": "ordinary", "shadows": "64", "dp-gd.steps": "5"}
@@ -203,9 +174,8 @@ def pressed(page: AppTest, label: str) -> AppTest:
 @pytest.mark.long
 def test_the_page_says_what_the_engine_finds_and_explains_it_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 16)  # each takes a regression
-    page = opened("Audit", **ASKED)
-    page.session_state["fold-attacks"] = page.session_state["fold-exposed"] = page.session_state["fold-computed"] = True
-    said = text(settled(page))
+    page = settled(opened("Audit", **ASKED))
+    said = text(page)
     names: dict[str, Any] = {}
     exec(next(block.value for block in page.code if "attack_run" in block.value), names)
     found = names["found"]

@@ -1,37 +1,48 @@
-"""What pages show, kept: numbers and how many words there are, in sentences, tables, pictures and controls, in their order.
+"""What pages show, kept: numbers and a sum of the words, in sentences, tables, pictures, controls and files, in their order.
 
 Where something else is meant, `DPVIZ_KEEP=1 pytest tests/pages/test_kept_pages.py` writes them anew, and the difference is read
 before it is committed.
 """
 
+import io
 import itertools
 import json
 import os
 import re
+import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import streamlit as st
 from support import mostly_long
 from support_kept import LONG, Numbers, numbers, numbers_in, same
 from support_pages import opened, settled
 
+from dpviz.auditing.attacks.base import list_attacks
 from dpviz.dashboard.components import recorder
+from dpviz.dashboard.components.lessons import LESSONS
+from dpviz.dashboard.lessons import view
+from dpviz.datasets.table.csv import read_csv
+from dpviz.papers import saved
 from dpviz.reporting import Chart
 
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_CONTROL = ("label", "help", "placeholder", "options", "disabled")
-_LAYOUT = ("main", "column", "flex_container")
+_SEEN = (
+    "label help placeholder options disabled default min max step format type icon weight gap_config vertical_alignment "
+    "flex_container popover columns alt"
+).split()
 
 A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
 
 #: a page and its address, by the file of its numbers
 CASES: dict[str, tuple[str, dict[str, str]]] = {
     "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
-    "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.5", "seeds": "3"}),
+    "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.2", "seeds": "3"}),
     "one-model-steps": (
         "One_model",
         {
@@ -40,11 +51,23 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
             "training": "true",
             "dp-gd.clip_norm": "0.01",
             "epsilon": "4",
-            "start": "trials",
+            "press": "start.trials",
         },
     ),
     "one-model-claimed": ("One_model", {"mechanism": "dbdp", "metric": "roc-auc", "pinned": "mechanism=dp-gd&seeds=2"}),
-    "trade-off": ("Trade-off", {"methods": "dp-gd,output-gaussian", "points": "2", "epsilon": "0.5", "want": "70"}),
+    "trade-off": (
+        "Trade-off",
+        {
+            "methods": "dp-gd,output-gaussian",
+            "points": "2",
+            "epsilon": "0.5",
+            "want": "70",
+            "mechanism": "dp-gd",
+            "tune": "step_size,lam",
+            "dp-gd.steps": "5",
+            "press": "tune-start",
+        },
+    ),
     "groups": ("Groups", {"mechanism": "dp-gd", "group": "kind", "of": "recall", "why": "true", "epsilon": "0.5"}),
     "person": ("Person", {"dataset": "census-300", "mechanism": "dbdp", "epsilon": "2"}),
     "person-rule": ("Person", {"mechanism": "pidp-sgd", "seeds": "1"}),
@@ -57,38 +80,45 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy"}),
     "one-model-local": (
         "One_model",
-        {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2", "start": "trials"},
+        {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2", "press": "start.trials"},
     ),
     "person-filter": ("Person", {"mechanism": "renyi-filter", "colour": "noise", "epsilon": "0.5"}),
     "audit-exceeded": ("Audit", {"mechanism": "dbdp-pi", "runs": "200", "pair": "worst-case"}),
     "excess-risk": ("Sensitivity", {"mechanism": "dp-gd", "dp-gd.steps": "20", "risk": "epsilon", "epsilon": "0.5"}),
-    "excess-risk-bounds": ("Sensitivity", {"mechanism": "output-gaussian", "risk": "n", "sizes": "large", "start": "excess-n"}),
-    "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates"}),
+    "excess-risk-bounds": (
+        "Sensitivity",
+        {"mechanism": "output-gaussian", "risk": "n", "sizes": "large", "press": "start.excess-n"},
+    ),
+    "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates", "table": "pidp"}),
     "lessons": ("Lessons", {}),
+    "claims": ("Claims", {"about": "kang-pidp", "claim": "pidp-beats-dp-sgd", "seed": "3"}),
+    "claims-all": ("Claims", {"mechanism": "dbdp"}),
+    "lessons-sheet": ("Lessons", {"lesson": "sheet", "given": "sensitivity:10,attack:60"}),
+    "data-own": ("Data", {"own": "kept_table.csv", "upload": "true"}),
     "data": ("Data", {"dataset": "census-500", "epsilon": "0.5"}),
     "data-ranges": ("Data", {"dataset": "census-300", "bounds": "true", "mechanism": "output-gaussian", "epsilon": "9"}),
     "accounting-pure": ("Accounting", {"mechanism": "cms-output", "releases": "3", "metric": "roc-auc"}),
-    "accounting-beside": ("Accounting", {"mechanism": "dp-gd", "pinned": f"{A}&mechanism=dp-gd"}),
+    "accounting-beside": ("Accounting", {"mechanism": "dp-gd", "model": "mlp-4", "pinned": f"{A}&mechanism=dp-gd"}),
     "audit-beside": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "canaries": "100", "pinned": A}),
     "audit-rows": (
         "Audit",
-        {"mechanism": "output-gaussian", "attacked": "ordinary", "shadows": "64", "epsilon": "9", "start": "exposure"},
+        {"mechanism": "output-gaussian", "attacked": "ordinary", "shadows": "64", "epsilon": "9", "press": "start.exposure"},
     ),
     "guarantees-beside": ("Guarantees", {"mechanism": "dp-gd", "pinned": A}),
     "guarantees-unproved": ("Guarantees", {"mechanism": "dbdp", "attacker": "accuracy=0.55"}),
     "guarantees-attacker": ("Guarantees", {"seed": "7", "attacker": "tpr=0.05@fpr=0.01"}),
     "sensitivity-passes": ("Sensitivity", {"mechanism": "rsgd", "rsgd.epochs": "20", "part": "training"}),
-    "excess-risk-features": ("Sensitivity", {"mechanism": "dp-gd", "risk": "d", "lam": "0.05", "start": "excess-d"}),
+    "excess-risk-features": ("Sensitivity", {"mechanism": "dp-gd", "risk": "d", "lam": "0.05", "press": "start.excess-d"}),
     "groups-beside": ("Groups", {"mechanism": "dp-gd", "group": "kind", "pinned": A}),
     "person-beside": ("Person", {"mechanism": "dp-gd", "dataset": "census-300", "pinned": A.replace("teaching", "census-300")}),
     "one-model-beside": ("One_model", {"mechanism": "dp-gd", "pinned": A, "metric": "roc-auc"}),
     "sensitivity-beside": ("Sensitivity", {"mechanism": "rsgd-ar", "pinned": A, "part": "rates", "table": "pidp"}),
-    "sensitivity-lambda": ("Sensitivity", {"mechanism": "output-gaussian", "over": "lam", "start": "moves-lam"}),
+    "sensitivity-lambda": ("Sensitivity", {"mechanism": "output-gaussian", "over": "lam", "press": "start.moves-lam"}),
     "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "bets": "true"}),
     "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4"}),
     "trade-off-tuned": (
         "Trade-off",
-        {"methods": "dp-gd", "points": "2", "tune": "step_size,lam", "repeats": "2", "folds": "3", "start": "folds"},
+        {"methods": "dp-gd", "points": "2", "tune": "step_size,lam", "repeats": "2", "folds": "3", "press": "start.folds"},
     ),
     "groups-age": (
         "Groups",
@@ -97,50 +127,75 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def shown(page: str, start: str = "", **query: str) -> list[Numbers]:
-    """Kind, number of words and numbers of each element of a page and its sidebar, when its work has ended.
+def shown(page: str, press: str = "", own: str = "", **query: str) -> list[Numbers]:
+    """Kind, words and numbers of each element of a page and its sidebar, when its work has ended.
 
     Args:
-        start: names of work that a button starts.
+        press: keys of buttons that are pressed one after the other.
+        own: a file beside the tests that was uploaded.
     """
-    found, drawn = list[Numbers](), settled(opened(page, **query))
-    for section in start.split():
-        drawn = settled(drawn.button(key=f"start.{section}").click().run())
+    found, drawn = list[Numbers](), opened(page, **query)
+    if own:
+        drawn.session_state["dpviz.table"] = own, read_csv((Path(__file__).parents[1] / own).read_bytes())
+    drawn = settled(drawn)
+    for key in press.split():
+        drawn = settled(drawn.button(key=key).click().run())
     for element in itertools.chain(drawn.main, drawn.sidebar):
         value = getattr(element, "value", "")
         text = value.to_csv() if isinstance(value, pd.DataFrame) else f"{value}{getattr(element.proto, 'spec', '')}"
-        text += "".join(f" {getattr(element.proto, name, '')}" for name in _CONTROL)
+        text += "".join(f" {getattr(element.proto, name, '')}" for name in _SEEN)
         values = numbers_in(text)
         key = getattr(element.proto, "id", "").split("-", 2)[-1]  # the styles of a page name it
-        if (key or element.type not in _LAYOUT) and not text.startswith("<script"):
+        if not text.startswith("<script"):
             parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
-            found.append([key or element.type, len(_WORD.findall(text)), *numbers(parts)])
+            found.append([key or element.type, words(text), *numbers(parts)])
     return found
 
 
+def words(text: str) -> int:
+    """A sum over the words of a text that is another one for other words."""
+    return zlib.crc32(" ".join(_WORD.findall(text)).encode())
+
+
+def file_of(mime: str, data: Any) -> Numbers:
+    """Type, words and numbers of a file that a button saves; of what is no table only the type."""
+    if mime != "text/csv":
+        return [mime]
+    table = pd.read_csv(io.BytesIO(data())).drop(columns="when", errors="ignore")
+    return [mime, words(table.to_csv()), *numbers(table.select_dtypes("number"))]
+
+
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Numbers]:
-    """Parts of a page by their names: whether they show real rows and name their run, and the words and tables of pictures."""
-    found, keep = dict[str, Numbers](), recorder.keep
+def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Parts of a page by their names: if they show real rows and name their run, words of pictures, and saved files."""
+    found, keep, button = dict[str, Any](), recorder.keep, st.download_button
 
     def keep_part(key: str, part: Any, *, rows: bool = False, of: Any = None) -> None:
         found[key] = [rows, of is not None]
         if isinstance(part, Chart):
-            table = pd.DataFrame(part.data).drop(columns="when", errors="ignore")
-            found[key] += [*numbers_in(part.words), *numbers(table if len(table) <= LONG else table.select_dtypes("number"))]
+            found[key] += [words(part.words), *numbers_in(part.words)]
         keep(key, part, rows=rows, of=of)
 
+    def save(label: str, data: Any, file_name: str, mime: str = "application/zip", **more: Any) -> bool:
+        found[f"file {file_name}"] = partial(file_of, mime, data)
+        return bool(button(label, data, file_name, mime, **more))
+
+    monkeypatch.setattr(saved, "load", partial(saved.load, Path(__file__).with_name("kept_verdicts.json")))
+    monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
+    monkeypatch.setattr(view, "LESSONS", [LESSONS[k] for k in (5, 7, 9)])
     monkeypatch.setattr(recorder, "keep", keep_part)
+    monkeypatch.setattr(st, "download_button", save)
     return found
 
 
-SLOW = ("audit-rows", "guarantees-attacker", "guarantees-beside", "sensitivity-beside")
+SLOW = ("guarantees-attacker", "guarantees-beside", "sensitivity-beside")
 
 
 @pytest.mark.parametrize("name", mostly_long(CASES, *(name for name in CASES if name not in SLOW)))
-def test_numbers_are_those_that_were_kept(name: str, data_folder: Path, tables: dict[str, Numbers]) -> None:
+def test_numbers_are_those_that_were_kept(name: str, data_folder: Path, tables: dict[str, Any]) -> None:
     page, query = CASES[name]
-    file, found = Path(__file__).parent / "kept" / f"{name}.json", [*shown(page, **query), *sorted(map(list, tables.items()))]
+    file, found = Path(__file__).parent / "kept" / f"{name}.json", shown(page, **query)
+    found += [[key, tables[key]() if callable(tables[key]) else tables[key]] for key in sorted(tables)]
     if os.environ.get("DPVIZ_KEEP"):
         file.write_text("[" + ",\n".join(map(json.dumps, found)) + "]\n", "utf-8")
     kept, found = json.loads(file.read_text("utf-8")), json.loads(json.dumps(found))

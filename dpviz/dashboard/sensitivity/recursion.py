@@ -1,6 +1,6 @@
 """The origin of the sensitivity: over training, over n and every knob, and beside what retraining shows."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,7 +180,7 @@ def bounds_section(spec: RunSpec, theme: Theme) -> None:
     longest = max(b.value for b in items if b.value <= FITTING * cal.sensitivity)
     fig = lines.bars(items, pictures.method_look(spec.mechanism, theme), theme, x="L2 distance", span=(0, 1.55 * longest))
     summary = f"The noise is scaled to {words.three(cal.sensitivity)}, the strong bar: {cal.sensitivity_source}.{text}"
-    charts.chart(fig, "slack", summary, lambda: pd.DataFrame([asdict(b) for b in bounds]), of=spec)
+    charts.chart(fig, "slack", summary, lambda: pd.DataFrame({"what": b.name, "L2 distance": b.value} for b in items), of=spec)
     if text:
         panels.privacy_warning("Observed movements come from training on the rows without noise.")
 
