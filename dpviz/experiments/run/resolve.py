@@ -94,14 +94,14 @@ class ResolvedRun:
 
         Two runs have the same key exactly if they give the same numbers; caches use it and nothing else.
         """
-        built = self.spec.build()
-        declared = dataset_of(replace(self.spec, ranges=AS_DECLARED, row_scaling="unit") if self.spec.prepared else self.spec)
+        built, dataset = self.spec.build(), dataset_of(self.spec)
+        declared = dataset_of(replace(self.spec, ranges=AS_DECLARED, row_scaling="unit")) if self.spec.prepared else dataset
         values = self.spec.to_dict() | {
             "delta": self.budget.delta,
             "params": {name: getattr(built, name) for name in built.knobs()},
             "sha256": declared.sha256,
             "engine": engine_version() + foreign_code(type(built)),
-            "fresh": _fresh.get() if dataset_of(self.spec).preparations else None,
+            "fresh": _fresh.get() if dataset.preparations else None,
         }
         if self.spec.prepared:  # the rows follow from the numbers and the fields
             values["numbers"] = declared.numbers_sha256

@@ -20,7 +20,7 @@ from dpviz.experiments.run.measure import Trained, instance_table, train
 from dpviz.experiments.run.metrics import METRICS, all_metrics, measure_models
 from dpviz.experiments.run.resolve import ResolvedRun, automatic_lam, preparations_of, resolve
 from dpviz.experiments.run.settings import AS_DECLARED
-from dpviz.experiments.run.setup import Baseline, Setup, setup_for
+from dpviz.experiments.run.setup import Baseline, Setup, setup_for, setup_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Fit, IndividualBudget, Mechanism, NoiseRecord, OutputNoise, Training, protection
 from dpviz.mechanisms.attack import Attacker, epsilon_for
@@ -191,7 +191,7 @@ def run_epsilons(
     """
     found = resolve(spec)
     runs = [found.change_epsilon(epsilon) for epsilon in epsilons]
-    setups = [setup_for(r.spec) for r in runs]
+    setups = [setup_of(r) for r in runs]
     groups: dict[tuple[str, float, int], list[int]] = {}
     for e, (r, setup) in enumerate(zip(runs, setups, strict=True)):
         lam = 0.0 if r.spec.build().joins_lams else r.lam

@@ -16,7 +16,7 @@ from dpviz.common.progress import Monitor
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset, Split
 from dpviz.experiments.run.metrics import METRICS, measure_models
-from dpviz.experiments.run.resolve import dataset_of, resolve, split_of
+from dpviz.experiments.run.resolve import ResolvedRun, dataset_of, resolve, split_of
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms import Calibration, Mechanism, protection
 from dpviz.models import Rows, Setting, get_model
@@ -114,12 +114,16 @@ def setup_for(spec: RunSpec) -> Setup:
     Raises:
         InvalidInput: the run does not fit what is there; see `dpviz.resolve`.
     """
-    run = resolve(spec)
+    return setup_of(resolve(spec))
+
+
+def setup_of(run: ResolvedRun) -> Setup:
+    """`setup_for` a run that is resolved already."""
     spec, model, dataset = run.spec, get_model(run.spec.model), dataset_of(run.spec)
 
     def make(_: Monitor) -> Setup:
         if run.lam != run.base_lam:
-            plain = setup_for(replace(spec, lam=run.base_lam))
+            plain = setup_of(replace(run, spec=replace(spec, lam=run.base_lam)))
             return replace(plain, problem=plain.problems.setdefault(run.lam, Problem(plain.problem.rows, model, run.lam)))
         split = split_of(spec, dataset)
         # the rows, and what is derived from them, are shared by all models and regularisations
