@@ -22,7 +22,7 @@ from dpviz.common.persons import MOST_ROWS, bound_rows
 from dpviz.common.validate import InvalidInput, check_bool, check_instance, check_integer, show
 from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.features import PRIVATE, LinearMap, class_weights, norm_map, range_map, sample_weights
-from dpviz.estimator.guarantee import CLASS_LABELS, Plan, PrivacyWarning, conditions_of
+from dpviz.estimator.guarantee import CLASS_LABELS, Plan, PrivacyWarning, conditions_of, share
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam
 from dpviz.experiments.run.settings import SETTINGS, check_epsilon
@@ -273,21 +273,25 @@ class PrivateClassifier(PrivateEstimator):
 
     def _plan(self, n: int, d: int, classes: int, person_rows: int, weighted: bool = False) -> Plan:
         """The division of the budget, from public facts: one binary model for two classes, else one for each."""
-        built, setting, total = self._setting(n, d, person_rows, weighted)
         models = 1 if classes == 2 else classes
+        built, setting, total = self._setting(n, d, models, person_rows, weighted)
         return Plan.divide(built, setting, total, models, private_ranges=isinstance(self.ranges, str) and self.ranges == PRIVATE)
 
-    def _setting(self, n: int, d: int, person_rows: int = 0, weighted: bool = False) -> tuple[Mechanism, Setting, Budget]:
-        """(mechanism, public facts of n rows with d features, total budget)."""
+    def _setting(
+        self, n: int, d: int, models: int, person_rows: int = 0, weighted: bool = False
+    ) -> tuple[Mechanism, Setting, Budget]:
+        """(mechanism, public facts of n rows with d features, total budget of several models)."""
         model, lam = get_model(_MODEL), SETTINGS["lam"].check("lam", self.lam)
         facts = replace(model.setting(n, d, lam or 1.0), weighted=weighted, person_rows=person_rows)
         total, knobs = row_budget(check_epsilon(self.epsilon), self.delta, n), self._knobs()
         name = check_instance("mechanism", self.mechanism, str)
         if name == AUTOMATIC:
-            name, _ = automatic_mechanism(facts, total.epsilon, knobs)
+            name, _ = automatic_mechanism(facts, total.epsilon, knobs, models)
         built = get_mechanism(name).from_params(knobs)
         built.require(facts)
-        setting = model.setting(n, d, lam or automatic_lam(built, _MODEL, n, d, total, person_rows))
+        setting = model.setting(
+            n, d, lam or automatic_lam(built, _MODEL, n, d, share(built, facts, total, models)[0], person_rows)
+        )
         return built, replace(setting, person_rows=person_rows, weighted=weighted), total
 
     def _names(self, d: int) -> list[str]:

@@ -99,7 +99,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         for_ranges, total = shares(whole) if privately else (None, whole)
         # what is wrong with declared ranges is said before anything is spent
         mapped = None if privately else first._map(rows, intercept, None)
-        candidates = [Candidate(*each._setting(n, d)[:2], models) for each in tried]
+        candidates = [Candidate(*each._setting(n, d, models)[:2], models) for each in tried]
         check_choice("distribution", self.distribution, KINDS)
         made = plan(candidates, repetitions(self.distribution, self.mean_runs), total, person_rows)
         if (ledger := self._open_ledger()) is not None:

@@ -68,14 +68,16 @@ def list_mechanisms() -> dict[str, type[Mechanism]]:
     return dict(_all())
 
 
-def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str] = ()) -> tuple[str, str]:
+def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str] = (), models: int = 1) -> tuple[str, str]:
     """(id of the method that "automatic" stands for, why), from public facts alone.
 
     With x = n epsilon/sqrt(d), n/k for persons with k rows each, it is the method with the largest `Mechanism.automatic_from`
-    within x that takes the model.
+    within x that takes the model. Of K models, one for each class, each has epsilon/K, and all together K d parameters.
 
     Args:
+        epsilon: of all models together.
         knobs: names of hyperparameters that it must have.
+        models: K.
 
     Raises:
         InvalidInput: no method that can be chosen has these hyperparameters.
@@ -84,7 +86,7 @@ def automatic_mechanism(setting: Setting, epsilon: float, knobs: Collection[str]
     >>> automatic_mechanism(get_model("logistic").setting(40_000, 100, 1e-4), 1.0)
     ('objective-tight', 'automatic: Objective perturbation (tight), because n ε/√d = 4,000 ≥ 1,280')
     """
-    x = setting.n * epsilon / math.sqrt(setting.d) / max(1, setting.person_rows)
+    x = setting.n * epsilon / models / math.sqrt(models * setting.d) / max(1, setting.person_rows)
     able = [c for c in _all().values() if c.automatic_from <= x and not c.refusal(setting) and set(knobs) <= set(c.knobs())]
     if not able:
         cause = f"no method that is chosen automatically has {', '.join(knobs)} and takes {setting.model!r}"

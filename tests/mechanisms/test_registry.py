@@ -168,15 +168,17 @@ def test_a_conditional_guarantee_names_its_conditions() -> None:
         Calibration.proved(BUDGET, **FACTS).conditional()
 
 
-def chosen(model: str = "logistic", n: int = 40_000, d: int = 100, epsilon: float = 1.0, **more: int) -> str:
-    return automatic_mechanism(replace(get_model(model).setting(n, d, 1e-4), **more), epsilon)[0]
+def chosen(model: str = "logistic", n: int = 40_000, d: int = 100, epsilon: float = 1.0, models: int = 1, **more: int) -> str:
+    return automatic_mechanism(replace(get_model(model).setting(n, d, 1e-4), **more), epsilon, models=models)[0]
 
 
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 def test_objective_perturbation_is_chosen_where_rows_are_many_for_the_features(model: str) -> None:
-    assert chosen(model) == chosen(model, n=12_801) == "objective-tight"
+    assert chosen(model) == chosen(model, n=12_801) == chosen(model, n=66_511, models=3) == "objective-tight"
     assert chosen(model, n=12_799) == chosen(model, epsilon=0.3) == chosen(model, d=1600) == "dp-gd"
-    assert chosen(model, person_rows=4) == "dp-gd", "of persons there are fewer"
+    assert chosen(model, person_rows=4) == chosen(model, n=66_510, models=3) == "dp-gd", (
+        "of persons or for models there are fewer"
+    )
 
 
 @pytest.mark.parametrize("model", ["mlp", "mlp-32"])
@@ -192,9 +194,12 @@ def test_hyperparameters_restrict_the_choice() -> None:
 
 def test_a_classifier_names_the_method_that_it_chose() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (6000, 2))
-    y = x[:, 0] > 0
-    found = [dpviz.PrivateClassifier(epsilon=e, data_norm=1.5, random_state=0).fit(x, y).guarantee_.mechanism for e in (0.1, 3.0)]
-    assert found == ["dp-gd", "objective-tight"]
+    y, of_five = x[:, 0] > 0, np.digitize(x[:, 0], [-0.6, -0.2, 0.2, 0.6])
+    found = [
+        dpviz.PrivateClassifier(epsilon=epsilon, data_norm=1.5, random_state=0).fit(x, labels).guarantee_.mechanism
+        for epsilon, labels in ((0.1, y), (3.0, y), (3.0, of_five))
+    ]
+    assert found == ["dp-gd", "objective-tight", "dp-gd"]
     assert dpviz.PrivateClassifier(epsilon=3.0, data_norm=1.5, random_state=0, steps=5).fit(x, y).guarantee_.mechanism == "dp-gd"
 
 
