@@ -236,9 +236,9 @@ class SparseProducts(Products):
         own = None if weights is None else np.ascontiguousarray(np.broadcast_to(weights, (len(self.rows), len(theta))))
         spending = (None, one, one) if rule is None else (rule.spent, rule.up, rule.limit)
         for part, width in self._parts(len(theta)):
-            columns, total, active = self._columns(theta[part], width), np.zeros((self._d, width)), np.zeros(width)
+            columns, total, active = self._columns(theta[part], width), aligned((self._d, width), np.float64), np.zeros(width)
             kernel = self._kernels.compile_kernel(self._kernels.gradient, width, loss.slope_at)
-            slopes = np.empty((self._kernels.ROWS, width), self.precision)
+            slopes = aligned((self._kernels.ROWS, width), self.precision)
             numbers = columns, self._norms, self.precision(clip_norm), one, self._constants(loss)
             kernel(*table, *numbers, own, more, part.start, *spending, active, slopes, total)
             out[part] = total.T[: len(out[part])]
@@ -251,8 +251,8 @@ class SparseProducts(Products):
         if len(theta) != len(batches) or (len(index) and not 0 <= index.min() <= index.max() < len(self.rows)):
             raise IndexError(f"{len(batches)} batches for {len(theta)} seeds, of rows that must be among {len(self.rows)}")
         for part, width in self._parts(theta.shape[1]):
-            columns, short = self._columns(theta[:, part], width), np.zeros((self._d, width), self.precision)
-            total, clip = np.zeros(columns.shape), self.precision(clip_norm)
+            columns, short = self._columns(theta[:, part], width), aligned((self._d, width), self.precision)
+            total, clip = aligned(columns.shape, np.float64), self.precision(clip_norm)
             kernel = self._kernels.compile_kernel(self._kernels.batches, width, loss.slope_at)
             kernel(self._entries, index, batches.cuts, columns, self._norms, clip, one, self._constants(loss), short, total)
             out[:, part] = total.transpose(0, 2, 1)[:, : out[:, part].shape[1]]
@@ -276,7 +276,7 @@ class SparseProducts(Products):
             raise ValueError("batches must be some of the rows each, one after the other")
         some = max(1, _REPORT_ENTRIES * (len(bounds) - 1) // max(len(self._entries.values), 1))
         for part, width in self._parts(len(steps)) if len(steps) > 1 else [(slice(0, 1), 1)]:
-            w, gradient, total = np.zeros((3, self._d, width))
+            w, gradient, total = aligned((3, self._d, width), np.float64)
             eta, mine, ends = self._columns(steps[part], width), self._columns(lam[part, None], width)[0], {}
             kernel = self._kernels.compile_kernel(self._kernels.descend, width, loss.slope_at)
             for a, b in pairwise(sorted({*range(0, updates, some), *stops, updates})):
@@ -298,12 +298,20 @@ class SparseProducts(Products):
 
     def _columns(self, theta: Floats, width: int) -> Array:
         """(..., d, W) parameters of some replicas (..., R, d); further replicas are 0."""
-        columns = np.zeros((*theta.shape[:-2], theta.shape[-1], width), self.precision)
+        columns = aligned((*theta.shape[:-2], theta.shape[-1], width), self.precision)
         columns[..., : theta.shape[-2]] = np.swapaxes(theta, -1, -2)
         return columns
 
     def _constants(self, loss: Loss) -> tuple[Any, ...]:
         return tuple(self.precision(constant) for constant in loss.constants)
+
+
+def aligned(shape: tuple[int, ...], kind: type[np.floating]) -> Array:
+    """Zeros from the start of a cache line, so that no vector of a kernel lies in two lines, which takes a fifth longer."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    room = np.zeros(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size].view(kind).reshape(shape)
 
 
 def matmul(rows: Array, columns: Array, out: Array | None = None) -> Array:

@@ -57,7 +57,13 @@ def attacks_exposure_examples() -> Iterator[Any]:
 
 def attacks_halves_examples() -> Iterator[Any]:
     h = halves.Halves.make(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2))
-    yield [h.size, h.members("shadow", 3), h.member("target", 2, np.arange(5)), h.train("target", [0, 2]), h.setting.n]
+    yield [
+        h.size,
+        np.flatnonzero(h.masks("shadow", [3])),
+        h.member("target", 2, np.arange(5)),
+        h.train("target", [0, 2]),
+        h.setting.n,
+    ]
     h = halves.Halves.make(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
     yield from [[h.train("target", [0, 2]), h.joins], halves.signals(make_problem().model, np.ones((2, 4)), make_problem().rows)]
 

@@ -102,24 +102,20 @@ class Halves:
         """Rows of a half."""
         return self.problem.n // 2
 
-    def members(self, role: str, k: int) -> NDArray[np.intp]:
-        """(size,) ascending positions of the rows that model k of a role is trained on: uniform among all halves."""
-        return np.flatnonzero(self.masks(role, [k])[0])
-
     def member(self, role: str, count: int, positions: NDArray[np.intp]) -> NDArray[np.bool_]:
         """(count, len(positions)) which of the rows at some positions each of the first models of a role is trained on."""
         return self.masks(role, range(count))[:, positions]
 
     def masks(self, role: str, models: Sequence[int]) -> NDArray[np.bool_]:
-        """(k, n) which rows some models of a role are trained on."""
-        found = np.zeros((len(models), self.problem.n), bool)
-        for mask, k in zip(found, models, strict=True):
-            mask[np.random.default_rng(self._stream(role, k, 0)).permutation(self.problem.n)[: self.size]] = True
-        return found
+        """(k, n) which rows some models of a role are trained on: uniform among all halves."""
+        n, draws = self.problem.n, (np.random.default_rng(self._stream(role, k, 0)) for k in models)
+        halves = (draw.permutation(n)[: self.size] for draw in draws)
+        return np.array([np.bincount(half, minlength=n) > 0 for half in halves])
 
     def half(self, role: str, k: int) -> Problem:
         """The training problem of model k of a role."""
-        return Problem(self.problem.rows.take(self.members(role, k)), self.problem.model, self.problem.lam)
+        rows = self.problem.rows.take(np.flatnonzero(self.masks(role, [k])[0]))
+        return Problem(rows, self.problem.model, self.problem.lam)
 
     @property
     def setting(self) -> Setting:

@@ -143,11 +143,8 @@ class Batch:
         active = np.arange(len(self.theta))
         norm = np.full(len(active), np.inf)
 
-        def report() -> None:
-            tick(norm)
-
         if not resume:
-            self.last = self.gradient(rows, kind, active, self.theta, report)
+            self.last = self.gradient(rows, kind, active, self.theta, lambda: tick(norm))
         gradient = self.last
         norm = np.sqrt(dot(gradient, gradient))
         for k in range(max_steps):
@@ -155,7 +152,7 @@ class Batch:
                 active = active[norm[active] > enough(active)]
             if len(active) == 0:
                 break
-            step, new = self.search(rows, kind, active, gradient[active], report)
+            step, new = self.search(rows, kind, active, gradient[active], lambda: tick(norm))
             imprecise = k == 0 and resume
             self.remember(active, step, new - gradient[active])
             if imprecise:

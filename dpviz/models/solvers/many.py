@@ -183,7 +183,7 @@ def _newton_one(
 
     margin = signed @ theta
     current = value(theta, margin)
-    for _ in range(max_steps):
+    for _ in range(max_steps + 1):
         gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
         if np.linalg.norm(gradient) <= tolerance:
             return theta
@@ -201,9 +201,6 @@ def _newton_one(
                 break
             step_size *= 0.5
         theta, margin, current = trial, trial_margin, trial_value
-    gradient = signed.T @ (w * loss.slope(margin)) / n + lam * theta + b
-    if np.linalg.norm(gradient) <= tolerance:
-        return theta
     raise NotConverged(
         f"gradient norm {np.linalg.norm(gradient):.2e} after {max_steps} Newton steps, needed {tolerance:.0e}. Take a larger λ."
     )
