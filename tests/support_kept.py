@@ -7,6 +7,7 @@ import json
 import math
 import re
 import shlex
+import zlib
 from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -30,6 +31,7 @@ LONG = 12  # numbers of an array that are kept one by one; of longer ones, two w
 
 Numbers = list[Any]
 _NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?(?![\w+/=])")
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _LISTED = re.compile(r"rgba?\(.*?\)|\[[^\[\]]*\]")  # a colour, or an array in JSON: commas stand between numbers there
 
 
@@ -37,6 +39,11 @@ def numbers_in(text: str) -> list[float]:
     """The numbers in a text, however it is worded, and in the parts of a picture."""
     text = _LISTED.sub(lambda part: part[0].replace(",", " "), text)
     return [float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)]
+
+
+def words(text: str) -> int:
+    """A sum over the words of a text that is another one for other words."""
+    return zlib.crc32(" ".join(_WORD.findall(text)).encode())
 
 
 def numbers(value: Any) -> Numbers:
@@ -123,7 +130,7 @@ def _near(values: Numbers) -> list[float]:
 
 
 def answer(command: str) -> Any:
-    """What a command prints beside `kept_table.csv`: its document without the version, or numbers of its lines; and progress."""
+    """What a command prints beside `kept_table.csv`: its document without the version, or its lines; words, and progress."""
     seen = list[float]()
     streams = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     progress = mock.patch.object(Bar, "__call__", lambda _, share: seen.append(share))
@@ -132,8 +139,9 @@ def answer(command: str) -> Any:
     # without names that are drawn, and times
     texts = [re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", stream.getvalue()) for stream in (out, remarks)]
     if "--json" in command:
-        return {key: value for key, value in json.loads(texts[0]).items() if key != "version"} | {"progress": bool(seen)}
-    return [bool(seen), *map(numbers_in, "".join(texts).splitlines())]
+        found = {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
+        return found | {"progress": bool(seen), "words": words(json.dumps(found))}
+    return [bool(seen), *([words(line), *numbers_in(line)] for line in "".join(texts).splitlines())]
 
 
 def drawn(figure: Any) -> list[np.ndarray]:

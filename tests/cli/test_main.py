@@ -20,13 +20,6 @@ from dpviz.cli import answers
 from dpviz.cli.examples import EXAMPLES
 from dpviz.cli.main import COMMANDS, app_script, main, parser
 
-
-def test_lists(shell: Shell) -> None:
-    out = shell(["list", "datasets"]) + shell(["list", "mechanisms"])
-    for name in (*dpviz.list_datasets(), *dpviz.list_mechanisms()):
-        assert name in out
-
-
 LONG = "a" * 300  # a name that no file system takes
 
 
@@ -59,7 +52,6 @@ def test_bad_input_is_one_line_and_code_2(command: str, said: str, shell: Shell)
 
 
 def test_a_run_is_measured_and_trained_without_noise_once(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dpviz
     from dpviz.experiments.run import run as of_run
     from dpviz.experiments.studies import cost
 

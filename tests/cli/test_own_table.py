@@ -39,13 +39,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.csv"
 
 
-def test_a_run_says_what_the_table_lost(mine: Path, shell: Shell) -> None:
-    said = shell(["run", "mine.csv", *FLAGS[:4], "--drop", "note", *RUN])
-    assert "not trained on:" in said
-    assert "note" in said.partition("not trained on:")[2], "the column that was dropped"
-    assert "job" in said.partition("not trained on:")[2], "the row with a gap"
-
-
 def test_the_encoding_of_a_table_can_be_said(mine: Path, shell: Shell) -> None:
     mine.write_bytes(mine.read_text().replace("job", "труд").encode("koi8_r"))
     chosen = ["run", "mine.csv", *FLAGS[:4], "--columns", "age,труд", *RUN]
@@ -115,12 +108,7 @@ def test_bad_tables_are_one_line(mine: Path, arguments: list[str], said: str, sh
     assert said in shell.refused(["run", *arguments])
 
 
-def test_the_first_line_names_the_label_the_class_and_what_was_guessed(mine: Path, shell: Shell) -> None:
-    guessed = shell(["run", "mine.csv", *RUN]).partition("\n")[0]
-    assert guessed.startswith("label:             income (guessed, as the last column: nothing says more)")
-    assert "+1 is >50K (guessed, as the second in alphabetical order), -1 is <=50K" in guessed
-    named = shell(["run", "mine.csv", *FLAGS[:4], *RUN]).partition("\n")[0]
-    assert named == "label:             income; +1 is >50K, -1 is <=50K"
+def test_the_first_line_says_that_a_file_beside_the_table_names_no_label(mine: Path, shell: Shell) -> None:
     Path("mine.toml").write_text("header = true\n")
     assert "mine.toml names no target" in shell(["calibrate", "mine.csv"]).partition("\n")[0]
 

@@ -118,18 +118,6 @@ def test_what_json_cannot_say() -> None:
     assert answers.json_value(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
 
 
-def test_a_calibration_counts_the_intercept_where_there_is_one(shell: Shell) -> None:
-    for where in (["--n", "300", "--d", "3"], ["--dataset", "teaching"]):
-        for value in ("true", "false"):
-            assert ("features with the intercept" in shell(["calibrate", *where, "--intercept", value])) == (value == "true")
-
-
-def test_a_link_says_what_the_page_asks(shell: Shell) -> None:
-    link = "http://127.0.0.1:8501/Audit?dataset=teaching&mechanism=output-gaussian&pair=without&runs=40"
-    found = shell.json(["audit", link])
-    assert (found["pair"], found["runs"]) == ("without", 40)
-
-
 #: arguments > the field that is named
 BAD = """
 calibrate --n 5 > --n; calibrate --n 5 --d 2 --dataset teaching > --n; calibrate --n x --d 2 > --n;

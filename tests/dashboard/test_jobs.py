@@ -197,7 +197,7 @@ def test_a_job_steps_aside_while_a_page_is_drawn_but_not_while_that_page_waits_f
         with page_priority.pause():
             waits.wait(LIMIT)
 
-    thread = threading.Thread(target=page)
+    thread = threading.Thread(target=page, daemon=True)
     thread.start()
     steps: list[float] = []
 

@@ -1,6 +1,7 @@
 """Examples of `dpviz.cli`."""
 
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from unittest import mock
 from support_kept import answer, numbers_in
 
 import dpviz
-from dpviz.cli import main, metrics, run, sweep
+from dpviz.cli import main, metrics, run, start, sweep
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
 from dpviz.dashboard.frame import headless
@@ -34,6 +35,10 @@ def cli_examples() -> Iterator[Any]:
         answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --accountants --published"),
         answer("calibrate --dataset teaching --mechanism output-gaussian --seeds 2 --accountants --published --json"),
         answer("calibrate --mechanism dp-sgd --dataset teaching --accountants"),
+        answer("calibrate --n 300 --d 3 --intercept false"),
+        answer("calibrate --dataset teaching --intercept false"),
+        answer("audit 'http://127.0.0.1:8501/Audit?dataset=teaching&mechanism=output-gaussian&pair=without&runs=40'"),
+        answer("run kept_table.csv --mechanism output-gaussian --seeds 2"),
         answer("calibrate --methods --dataset teaching --epsilon 0.5"),
         answer("calibrate --methods --dataset teaching --metric accuracy --seeds 2 --json"),
         answer("influence --dataset teaching --mechanism output-gaussian --seeds 2 --top 2"),
@@ -119,6 +124,21 @@ def cli_examples() -> Iterator[Any]:
         [sweep._jobs(text) for text in ("-1", "1", "3")],
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]
+
+
+def start_examples() -> Iterator[Any]:
+    """Ends of the command: what is called last, with which code, and which of its processes are killed."""
+    calls = mock.Mock(**{"active_children.return_value": [mock.Mock(pid=7), mock.Mock(pid=None)]})
+    process = mock.patch.multiple(start.os, _exit=calls.exit, kill=calls.kill, write=calls.write, isatty=calls.isatty)
+    children = mock.patch.dict(sys.modules, {"multiprocessing": calls, "dpviz.common.files": calls})
+    for words in ([], ["app", "--port=1"], ["--help"], ["run", "--json"]):
+        command = mock.patch.multiple(main, main=mock.Mock(side_effect=[4 if words else SystemExit(None), 5]))
+        signals, line = mock.patch.object(start.signal, "signal", calls.signal), mock.patch.object(sys, "argv", ["dpviz", *words])
+        with process, children, command, signals, line:
+            calls.left(start.main())
+    with process, children:
+        start._stop(15, None)
+    yield re.sub(" at 0x[0-9a-f]+", "", "\n".join(f"{name} {sent}" for name, sent, _ in calls.mock_calls))
 
 
 def gallery_examples() -> Iterator[Any]:

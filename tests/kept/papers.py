@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from support import make_problem
@@ -15,6 +16,15 @@ from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sen
 from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
 from dpviz.papers.verdict import Outcome, Scope
+
+
+def data_of_claims_examples() -> Iterator[Any]:
+    """Datasets of a claim, where none, some or all of the papers' sets are on the machine."""
+    for there in ((), ("bank",), context.PAPERS_SETS):
+        with mock.patch.object(
+            sets, "choose", lambda names, _, there=there: [one for one in names if one in (*there, context.LARGE)]
+        ):
+            yield [Context(full=full).data(("teaching",), ("iris", context.LARGE)) for full in (False, True)]
 
 
 def checks_examples() -> Iterator[Any]:

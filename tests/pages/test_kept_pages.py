@@ -8,8 +8,6 @@ import io
 import itertools
 import json
 import os
-import re
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 from support import mostly_long
-from support_kept import LONG, Numbers, numbers, numbers_in, same
+from support_kept import LONG, Numbers, numbers, numbers_in, same, words
 from support_pages import opened, settled
 
 from dpviz.auditing.attacks.base import list_attacks
@@ -31,7 +29,6 @@ from dpviz.papers import saved
 from dpviz.reporting import Chart
 
 PARTS = 3  # of an element with many numbers; two sums of each are kept
-_WORD = re.compile(r"[^\W\d_]{2,}")
 _SEEN = (
     "label help placeholder options disabled default min max step format type icon weight gap_config vertical_alignment "
     "flex_container popover columns alt"
@@ -150,11 +147,6 @@ def shown(page: str, press: str = "", own: str = "", **query: str) -> list[Numbe
             parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
             found.append([key or element.type, words(text), *numbers(parts)])
     return found
-
-
-def words(text: str) -> int:
-    """A sum over the words of a text that is another one for other words."""
-    return zlib.crc32(" ".join(_WORD.findall(text)).encode())
 
 
 def file_of(mime: str, data: Any) -> Numbers:
