@@ -275,19 +275,21 @@ def svg_examples() -> Iterator[Any]:
         for one in ("circle", "square-open", "diamond-dot", "x", "cross-thin", "star", "triangle-up", "pentagon")
     ]
     traces: list[style.Trace] = [
-        {"x": [1, 2, 3], "y": [k, k + 1.5, k - 1], "mode": "lines+markers", "name": f"{name}{k}", "marker": symbol, "line": line}
-        for name in ("one", "of two<br>lines ")
+        {"x": [1, 2, 3], "y": [k, k + 1.5, k - 1], "mode": "lines+markers", "name": f"{name}{k}", "marker": symbol}
+        | {"line": line | {"shape": shape}}
+        for name, shape in (("one", "linear"), ("of two<br>lines ", "hv"))
         for k, symbol in enumerate(symbols)
     ]
     bar = {"tickvals": [0, 0.5, 1, 2], "title": {"text": "a title"}, "len": 0.8}
     scale = {"cmin": 0, "cmax": 1, "colorscale": [[0, "#ffffff"], [1, "#204060"]]}
     yield [
-        drawn(style.figure(style.THEMES["light"], some, x={"title": "x"}, y={"title": "y"}, height=360, legend=legend, **more))
+        drawn(style.figure(style.THEMES["light"], some, x={"title": "x"}, y=y, height=360, legend=legend, **more))
         for some in (
             traces,
             traces[:1],
             [one | {"fill": "tozeroy", "fillcolor": "#c0c0c0", "mode": "lines"} for one in traces[7:10]],
         )
+        for y in ({"title": "y"}, {"title": "y", "scaleanchor": "x"})
         for legend, more in (
             ({"orientation": "h", "y": 1, "yanchor": "bottom"}, {"coloraxis": scale | {"colorbar": bar}}),
             ({"orientation": "h", "x": 0.3, "y": 0.5, "yanchor": "middle", "font": {"size": 11}}, {"showlegend": True}),

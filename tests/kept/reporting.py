@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from support_kept import numbers_in
+from support_kept import words as words_of
 
 import dpviz
 from dpviz.experiments.run.metrics import METRICS
@@ -45,20 +46,20 @@ def reporting_examples() -> Iterator[Any]:
             )
         ),
         [
-            numbers_in(part)
+            [words_of(part), *numbers_in(part)]
             for part in document.render(
                 run.report_of(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), metric="roc-auc"),
                 date=datetime.datetime(2026, 1, 2),
             ).split("<svg")
         ],
         [
-            numbers_in(part)
+            [words_of(part), *numbers_in(part)]
             for part in document.render(
                 run.report_of(dpviz.RunSpec("census-300", mechanism="dbdp", seeds=3)), date=datetime.datetime(2026, 1, 2)
             ).split("<svg")
         ],
         [
-            numbers_in(part)
+            [words_of(part), *numbers_in(part)]
             for part in document.render(
                 run.report_of(dpviz.RunSpec("iris", mechanism="kst-objective", seeds=3, class_weight=2)),
                 date=datetime.datetime(2026, 1, 2),

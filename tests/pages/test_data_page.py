@@ -14,6 +14,7 @@ from support_pages import addressed, text
 import dpviz
 from dpviz.dashboard.data import upload
 from dpviz.dashboard.data.form import describe, spec_of
+from dpviz.dashboard.frame import session
 from dpviz.datasets.sources import uploads
 from dpviz.datasets.sources.remote import REMOTE
 from dpviz.datasets.table.csv import read_csv
@@ -83,6 +84,7 @@ def test_a_table_becomes_a_dataset_and_belongs_to_its_session() -> None:
     assert not page.error
     name = page.selectbox(key="dataset").value
     assert uploads.is_upload(name)
+    assert any(visit.uploads == {name} for visit in session._visits.values()), "it goes with its session"
     assert "people.csv has 50 rows and 4 features" in text(page)
     raw = "\n".join(str(m.value) for m in page.markdown)
     assert EVIL not in raw

@@ -74,7 +74,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "accounting": ("Accounting", {"mechanism": "output-gaussian", "epsilon": "0.5"}),
     "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5"}),
     "sensitivity-objective": ("Sensitivity", {"mechanism": "kst-objective", "epsilon": "2"}),
-    "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy"}),
+    "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy", "training": "true"}),
     "one-model-local": (
         "One_model",
         {"mechanism": "ldp-duchi", "dataset": "iris", "epsilon": "4", "class_weight": "2", "press": "start.trials"},
@@ -94,7 +94,10 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "data-own": ("Data", {"own": "kept_table.csv", "upload": "true"}),
     "data": ("Data", {"dataset": "census-500", "epsilon": "0.5"}),
     "data-ranges": ("Data", {"dataset": "census-300", "bounds": "true", "mechanism": "output-gaussian", "epsilon": "9"}),
-    "accounting-pure": ("Accounting", {"mechanism": "cms-output", "releases": "3", "metric": "roc-auc"}),
+    "accounting-pure": (
+        "Accounting",
+        {"mechanism": "cms-output", "releases": "3", "metric": "roc-auc", "pinned": A.replace("output-gaussian", "dbdp")},
+    ),
     "accounting-beside": ("Accounting", {"mechanism": "dp-gd", "model": "mlp-4", "pinned": f"{A}&mechanism=dp-gd"}),
     "audit-beside": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "canaries": "100", "pinned": A}),
     "audit-rows": (
@@ -102,7 +105,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         {"mechanism": "output-gaussian", "attacked": "ordinary", "shadows": "64", "epsilon": "9", "press": "start.exposure"},
     ),
     "guarantees-beside": ("Guarantees", {"mechanism": "dp-gd", "pinned": A}),
-    "guarantees-unproved": ("Guarantees", {"mechanism": "dbdp", "attacker": "accuracy=0.55"}),
+    "guarantees-unproved": ("Guarantees", {"mechanism": "dbdp", "attacker": "accuracy=0.55", "pinned": A}),
     "guarantees-attacker": ("Guarantees", {"seed": "7", "attacker": "tpr=0.05@fpr=0.01"}),
     "sensitivity-passes": ("Sensitivity", {"mechanism": "rsgd", "rsgd.epochs": "20", "part": "training"}),
     "excess-risk-features": ("Sensitivity", {"mechanism": "dp-gd", "risk": "d", "lam": "0.05", "press": "start.excess-d"}),
@@ -110,12 +113,24 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "person-beside": ("Person", {"mechanism": "dp-gd", "dataset": "census-300", "pinned": A.replace("teaching", "census-300")}),
     "one-model-beside": ("One_model", {"mechanism": "dp-gd", "pinned": A, "metric": "roc-auc"}),
     "sensitivity-beside": ("Sensitivity", {"mechanism": "rsgd-ar", "pinned": A, "part": "rates", "table": "pidp"}),
-    "sensitivity-lambda": ("Sensitivity", {"mechanism": "output-gaussian", "over": "lam", "press": "start.moves-lam"}),
+    "sensitivity-lambda": (
+        "Sensitivity",
+        {"mechanism": "output-gaussian", "over": "lam", "press": "start.moves-lam", "pinned": A, "part": "training"},
+    ),
     "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "bets": "true"}),
     "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4"}),
     "trade-off-tuned": (
         "Trade-off",
-        {"methods": "dp-gd", "points": "2", "tune": "step_size,lam", "repeats": "2", "folds": "3", "press": "start.folds"},
+        {
+            "methods": "dp-gd",
+            "points": "2",
+            "tune": "step_size,lam",
+            "repeats": "2",
+            "folds": "3",
+            "press": "start.folds",
+            "pinned": A,
+            "metric": "log-loss",
+        },
     ),
     "groups-age": (
         "Groups",
