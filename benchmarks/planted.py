@@ -153,7 +153,8 @@ def outcome(path: str, source: str, tests: list[str], marks: str = "not long and
     process = _FORKS.Process(target=_pytest, args=(path, source, tests, marks, most))
     process.start()
     process.join()
-    return (code := process.exitcode or 0) * (code != 5)  # 5: no test was there to fail
+    code = process.exitcode or 0  # below 0: a signal, which is a crash where it is not the alarm's; 5: no test was there to fail
+    return code if code == -signal.SIGALRM else abs(code) * (code != 5)
 
 
 def _pytest(path: str, source: str, tests: list[str], marks: str, most: int) -> None:
@@ -171,8 +172,9 @@ def main() -> None:
     parser.add_argument("--draw", type=int, default=100, metavar="N", help="mistakes that are tried (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="of the draw")
     options = parser.parse_args()
-    roots = [ROOT / "dpviz" / name for name in options.rooms or [""]]
-    paths = sorted(path for root in roots for path in [*root.rglob("*.py")] or [root])
+    paths = sorted(
+        path for name in options.rooms or [""] for path in [*(ROOT / "dpviz" / name).rglob("*.py")] or [ROOT / "dpviz" / name]
+    )
     drawn, known, noticed = [*draw(paths, options.draw, options.seed)], record(), 0
     for mistake in drawn:
         tests = quick_tests(mistake, *known)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,24 @@ def toward(sign: float) -> Callable[[dict[str, Any]], Mechanism]:
     return lambda knobs: type("Toward", (Toward,), {"sign": sign})()
 
 
+@dataclass(frozen=True, eq=False)
 class Untrained(Context):
-    """A context that trains nothing: accuracies and gaps are drawn from what was asked for. A census has a tenth of its rows."""
+    """A context that trains nothing: accuracies and gaps are drawn from what was asked for. A census has a tenth of its rows.
+
+    Attributes:
+        asked: what was chosen from for the usual and for the full test.
+    """
+
+    asked: list[object] = field(default_factory=list)
+
+    def choose(self, usual: Any, full: Any) -> Any:
+        self.asked.append((usual, full))
+        rows = isinstance(usual, tuple) and isinstance(usual[0], int) and usual[0] >= 1000
+        return tuple(n // 10 for n in usual) if rows else super().choose(usual, full)
+
+    def data(self, usual: tuple[str, ...], full: tuple[str, ...]) -> tuple[str, ...]:
+        self.asked.append((usual, full))
+        return super().data(usual, full)
 
     def setup(self, dataset: str, *rest: Any, **how: Any) -> tuple[Setup, float]:
         return super().setup(dataset.replace("000", "00"), *rest, **how)

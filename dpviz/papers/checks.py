@@ -39,7 +39,7 @@ class Check:
     Attributes:
         meaning: the rule in words, thresholds included.
         scope: where the sentence claims to be true; every place is one dataset and model.
-        compare: (name of a place, its rows of a sweep's table) -> comparisons.
+        compare: (name of a place, its rows of a sweep's table) -> comparisons, one where the scope is not everywhere.
         methods, quantity: what it compares; none for a rule that has a floor of its own.
     """
 
@@ -50,16 +50,8 @@ class Check:
     quantity: str = "accuracy"
 
     def comparisons(self, table: pd.DataFrame) -> list[Comparison]:
-        """All comparisons that a table allows; with a scope of most or some datasets one for each place."""
-        comparisons: list[Comparison] = []
-        for place, part in places(table):
-            here = self._at(place, part)
-            if self.scope is Scope.EVERY or len(here) < 2:
-                comparisons += here
-            else:
-                outcome = {"holds": True, "fails": False}.get(combine(here))
-                comparisons.append(Comparison(place, outcome, summary(here).rstrip(".")))
-        return comparisons
+        """All comparisons that a table allows."""
+        return [one for place, part in places(table) for one in self._at(place, part)]
 
     def _at(self, place: str, part: pd.DataFrame) -> list[Comparison]:
         """The comparisons at one place."""
