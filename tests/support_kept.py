@@ -136,8 +136,10 @@ def answer(command: str) -> Any:
     progress = mock.patch.object(Bar, "__call__", lambda _, share: seen.append(share))
     with contextlib.chdir(Path(__file__).parent), streams[0] as out, streams[1] as remarks, progress:
         assert main(shlex.split(command)) == 0
-    # without names that are drawn, and times
-    texts = [re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b", "", stream.getvalue()) for stream in (out, remarks)]
+    # without names that are drawn, times, and the engine's hash
+    texts = [
+        re.sub(r"(?<=rows)-[0-9a-f]{16}|\d\.\d s\b|(?<=\+)[0-9a-f]{12}\b", "", stream.getvalue()) for stream in (out, remarks)
+    ]
     if "--json" in command:
         found = {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
         return found | {"progress": bool(seen), "words": words(json.dumps(found))}
