@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -90,6 +91,7 @@ def test_the_address_is_printed_and_opened_where_a_person_sits_here(
     options = {"server.address": host, "server.port": 8501, "server.baseUrlPath": "/dpviz/", "server.headless": False}
     monkeypatch.setattr(server, "_load", lambda: None)
     monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    assert re.fullmatch(r"(\d+\.){3}\d+|", server._network_address())
     monkeypatch.setattr(server, "_network_address", lambda: "10.0.0.7")
     monkeypatch.setattr(server.st, "get_option", options.get)
     for options["server.headless"] in (False, True):

@@ -141,11 +141,12 @@ def test_the_shell_writes_what_a_page_shows_in_light_colours_and_its_code_runs(
 
 
 def test_a_link_gives_its_page(tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "a.html"
-    assert main(["report", LINK.format("Sensitivity"), "--out", str(out)]) == 0
+    out, link = tmp_path / "a.html", LINK.format("Sensitivity") + "&over=lam"
+    assert main(["report", link, "--out", str(out)]) == 0
     text = out.read_text()
+    assert " over regularisation λ, logarithmic" in text, "what the link says beside the run"
     assert "<h1>How far can one row move what is released?</h1>" in text
-    assert LINK.format("Sensitivity").replace("&", "&amp;") in text
+    assert link.replace("&", "&amp;") in text
     assert capsys.readouterr().err == ""
     assert "there is no page 'nothing'" in shell.refused(["report", LINK.format("Nothing"), "--out", str(tmp_path / "b.html")])
 
