@@ -307,7 +307,7 @@ class SparseProducts(Products):
 
 
 def aligned(shape: tuple[int, ...], kind: type[np.floating]) -> Array:
-    """Zeros from the start of a cache line, so that no vector of a kernel lies in two lines, which takes a fifth longer."""
+    """Zeros from the start of a cache line, so that no vector of a kernel lies in two lines, which takes a quarter longer."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     room = np.zeros(size + 64, np.uint8)
     start = -room.ctypes.data % 64

@@ -124,11 +124,22 @@ class Rows:
         return [(0, self)] if count <= 1 else self.compute_once(f"{count} parts", cut)
 
     def sample(self, count: int) -> Rows:
-        """Rows y_i x_i in single precision of as many rows at random, the same ones at each call; kept as `parts` are."""
+        """About so many rows y_i x_i at random, the same ones at each call, with weights of mean 1; kept as `parts` are.
+
+        Half of them are chosen evenly and half by their share in the squares of each column, so that rare values, which may
+        decide a direction alone, are among them. A row weighs the less the likelier it was.
+        """
 
         def choose() -> Rows:
-            chosen = np.sort(np.random.default_rng(0).choice(len(self), count, replace=False))
-            return Rows(self.signed_rows32[chosen].astype(float), np.ones(count))
+            rows = self.signed_rows32
+            squares = np.maximum(np.einsum("ij,ij->j", rows, rows), np.float32(1e-30))
+            shares = np.einsum("ij,ij,j->i", rows, rows, 1 / squares)
+            chance = count / 2 * (1 / len(rows) + shares / shares.sum())
+            chosen = np.flatnonzero(np.random.default_rng(0).random(len(rows)) < chance)
+            part = Rows(rows[chosen].astype(float), np.ones(len(chosen)))
+            part.weights = np.maximum(1 / chance[chosen], 1.0)
+            part.weights /= part.weights.mean()
+            return part
 
         return self.compute_once(f"{count} at random", choose)
 
@@ -141,7 +152,8 @@ class Rows:
         weights = None if self.weights is None else self.weights[index]
         persons = None if self.persons is None else self.persons[index]
         public = self.class_weights, persons, self.preparations, self.looked_at
-        part = Rows(self.X[index], self.y[index], self.person_rows, weights, *public)
+        part = Rows(self.X[index], self.y[index], self.person_rows, None, *public)
+        part.weights = weights
         for name in ("signed_rows", "signed_rows32", "extended", "extended32", "norms"):
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][index]

@@ -162,12 +162,15 @@ def test_products_of_many_weighted_rows_are_those_of_one_thread(monkeypatch: pyt
 
 def test_a_sample_of_rows_is_the_same_at_each_call_and_has_no_row_twice() -> None:
     X, y = np.random.default_rng(0).standard_normal((50, 3)), np.where(np.arange(50) % 3, 1.0, -1.0)
-    rows = Rows(X, y)
+    rows = Rows(X.copy(), y)
     sample, again = rows.sample(40), Rows(X, y).sample(40)
     assert rows.sample(40) is sample, "kept with what it derives"
-    assert len(rows.sample(7)) == 7
+    X[:, 2] = np.arange(50) == 31  # alone it holds this column
+    rare = Rows(X, y).sample(7)
+    (at,) = np.flatnonzero(rare.X[:, 2])
+    assert rare.weights[at] == rare.weights.min() < rare.weights.mean() == pytest.approx(1)
     np.testing.assert_array_equal(sample.X, again.X)
-    signed = (X * y[:, None]).astype(np.float32).astype(float)
+    signed = rows.signed_rows32.astype(float)
     places = [int(np.flatnonzero((signed == x).all(axis=1))[0]) for x in sample.X]
     assert np.all(np.diff(places) > 0), "in order, each once"
     np.testing.assert_array_equal(sample.y, 1.0)

@@ -16,7 +16,7 @@ Indices = NDArray[np.intp]
 
 _MEMORY = 20  # secant pairs
 _PATIENCE = 12  # steps between two looks for slow replicas: a new preconditioner forgets the pairs
-_NEAR = 0.2  # mean difference of curvatures at which a shared Hessian is about as good as a sampled one
+_NEAR = 0.5  # largest change of a Hessian's diagonal at which a shared one is about as good as a sampled one
 
 
 class Batch:
@@ -27,7 +27,7 @@ class Batch:
         inverse: (R, d, d) inverse Hessians over `sample`, one per replica, in single precision.
     """
 
-    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: NDArray[np.float32], each: Each) -> None:
+    def __init__(self, loss: Loss, lam: Floats, linear: Floats, theta: Floats, sample: Rows, each: Each) -> None:
         self.loss, self.lam, self.linear, self.theta, self.sample = loss, lam, linear, theta.copy(), sample
         self.each = each
         count, d = theta.shape
@@ -38,7 +38,7 @@ class Batch:
         self.last = np.zeros((count, d))  # gradients at theta
         self.precondition(np.arange(count), shared=bool((theta == theta[0]).all()))
 
-    def precondition(self, index: Indices, *, rows: NDArray[np.float32] | None = None, shared: bool = False) -> None:
+    def precondition(self, index: Indices, *, rows: Rows | None = None, shared: bool = False) -> None:
         """Renews the inverse Hessians of some replicas.
 
         Args:
@@ -48,32 +48,36 @@ class Batch:
         rows = self.sample if rows is None else rows
         self.rho[:, index] = 0.0
         if shared:
-            data = _weighted(rows, self.weights(index[:1], rows)[:, 0])
+            data = _weighted(rows.signed_rows32, self.weights(index[:1], rows)[:, 0])
             inverses = {lam: _inverse(data, lam) for lam in set(self.lam[index].tolist())}
             for r in index:
                 self.inverse[r] = inverses[float(self.lam[r])]
             return
 
         def renew(k: int) -> None:
-            r = index[k]
-            self.inverse[r] = _inverse(_weighted(rows, self.weights(index[k : k + 1], rows)[:, 0]), float(self.lam[r]))
+            data = _weighted(rows.signed_rows32, self.weights(index[k : k + 1], rows)[:, 0])
+            self.inverse[index[k]] = _inverse(data, float(self.lam[index[k]]))
 
         self.each(renew, len(index))
 
-    def weights(self, index: Indices, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(rows, k) curvatures of the loss at the margins of some replicas."""
-        return self.loss.curvature(rows @ self.theta[index].T.astype(np.float32)).astype(np.float32, copy=False)
+    def weights(self, index: Indices, rows: Rows) -> NDArray[np.float32]:
+        """(rows, k) weighted curvatures of the loss at the margins of some replicas."""
+        curvature = self.loss.curvature(rows.signed_rows32 @ self.theta[index].T.astype(np.float32))
+        return (curvature if rows.weights is None else curvature * rows.weights[:, None]).astype(np.float32, copy=False)
 
-    def share(self, rows: NDArray[np.float32]) -> Indices:
+    def share(self, rows: Rows) -> Indices:
         """Gives replicas that are close to the least noisy one the Hessian that this one has over all rows.
+
+        Close are those whose Hessians have nearly the same diagonal, relative to it and λ: rare values count as others do.
 
         Returns:
             The replicas that are too far for that.
         """
         leader = int(dot(self.linear, self.linear).argmin())
-        weights = self.weights(np.arange(len(self.theta)), self.sample)
-        apart = np.abs(weights - weights[:, [leader]]).mean(axis=0)
-        near = apart <= _NEAR * weights[:, leader].mean()
+        squares, curvatures = np.square(self.sample.signed_rows32), self.weights(np.arange(len(self.theta)), self.sample)
+        diagonal = curvatures.T @ squares / np.float32(len(self.sample))
+        apart = (np.abs(diagonal - diagonal[leader]) / (diagonal[leader] + self.lam[:, None])).max(axis=1)
+        near = apart <= _NEAR
         near[leader] = False
         if near.sum() * len(self.sample) < len(rows):  # all rows cost more than a sample for each
             return np.arange(len(self.theta))

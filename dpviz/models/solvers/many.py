@@ -59,7 +59,7 @@ def minimise_many(
     with _threads(n, min(size, len(linear)) * d) as each:
         for first in range(0, len(linear), size):
             part = slice(first, first + size)
-            batch = Batch(loss, lam[part], linear[part], out[part], (rows if sample is None else sample).signed_rows32, each)
+            batch = Batch(loss, lam[part], linear[part], out[part], rows if sample is None else sample, each)
 
             def tick(norm: Floats, first: int = first) -> None:
                 # from gradient norm 1 to the tolerance, on a logarithmic scale
@@ -87,10 +87,8 @@ def _solve(batch: Batch, rows: Rows, sample: Rows | None, tolerance: float, stri
 
     if sample is not None:
         batch.descend(sample, np.float32, coarse, tick, max_steps=40, renew_above=1.0)
-        batch.precondition(batch.share(rows.signed_rows32))
-        left = batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
-        batch.sample = rows.signed_rows32  # at a small λ rare values decide, which the sample lacks
-        batch.precondition(left)
+        batch.precondition(batch.share(rows))
+        batch.descend(rows, np.float32, rough, tick, max_steps=20, renew_above=1e-6)
     left = batch.descend(rows, np.float64, precise, tick, max_steps=60, renew_above=1e3 * tolerance, resume=sample is not None)
     for r in left:
         tick(np.full(1, tolerance))
