@@ -103,8 +103,9 @@ def _automatic(options: argparse.Namespace, query: dict[str, str]) -> str:
     else:
         n, d = (check_integer(f"--{name}", number_from_text(f"--{name}", text), 1, 2**53) for name, text in (("n", n), ("d", d)))
         setting = get_model(spec.model).setting(n, d, 1.0)
-    if getattr(options, "private_ranges", False):
-        setting = replace(setting, d=10**12)  # private categories decide the number of features: as for many
+    if getattr(options, "private_ranges", False) or getattr(options, "values", None) is not None:
+        # private categories decide the number of features, and a search counts releases with a Rényi curve: as for many
+        setting = replace(setting, d=10**12)
     epsilon, knobs = resolve(spec).budget.epsilon, [item.partition("=")[0] for item in options.set]
     name, options.why = automatic_mechanism(setting, epsilon, knobs)
     return name

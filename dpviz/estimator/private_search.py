@@ -18,6 +18,8 @@ from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import Plan, conditions_of
+from dpviz.mechanisms.registry import AUTOMATIC, automatic_mechanism
+from dpviz.models import get_model
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.privacy.private_ranges import shares
@@ -39,7 +41,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     secret, so there is no `cv_results_`.
 
     Args:
-        estimator: a `PrivateClassifier`; its epsilon, delta, ledger and random_state are not used.
+        estimator: a `PrivateClassifier`; its epsilon, delta, ledger and random_state are not used. An automatic mechanism is that
+            of small n epsilon, DP-GD.
         param_grid: as for `GridSearchCV`: values of `mechanism`, `lam` or hyperparameters, fixed before looking at the rows.
         epsilon: privacy budget of the whole search.
         delta: additive slack beside e^epsilon, below one over the rows that are trained on; None for `default_delta`.
@@ -151,6 +154,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
                 raise InvalidInput("param_grid", f"has the name {show(name)}, which is no text", "Name hyperparameters by text.")
             if name in _FIXED:
                 raise InvalidInput("param_grid", f"{name} cannot be searched over", "Give it to the search or to the estimator.")
+        if base.mechanism == AUTOMATIC:  # releases that a search can count
+            base = clone(base).set_params(mechanism=automatic_mechanism(get_model("logistic").setting(1, 1, 1.0), 0.0)[0])
         own = {"epsilon": self.epsilon, "delta": self.delta, "random_state": None, "ledger": None}
         settings = list(grid)
         return settings, [clone(base).set_params(**setting, **own) for setting in settings]

@@ -31,11 +31,21 @@ def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
     return {name: frame[name].map(word, na_action="ignore").astype(object) for name in names}
 
 
+def name_method(spec: RunSpec) -> RunSpec:
+    """The run with the method that an automatic one stands for where n epsilon is small.
+
+    The rule needs the number of features, which private categories change, and a search counts releases that have a Rényi curve.
+    """
+    if spec.mechanism != AUTOMATIC:
+        return spec
+    return replace(spec, mechanism=automatic_mechanism(get_model(spec.model).setting(1, 1, 1.0), 0.0)[0])
+
+
 def parse_ranges(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
     """(the run with ranges as declared, whether some are to be found privately, whether those of all number columns are)."""
     every = spec.ranges == PRIVATE
-    if spec.mechanism == AUTOMATIC and (private_ranges or every):  # the number of features is not public: as for many
-        spec = replace(spec, mechanism=automatic_mechanism(get_model(spec.model).setting(1, 1, 1.0), 0.0)[0])
+    if private_ranges or every:
+        spec = name_method(spec)
     return replace(spec, ranges=AS_DECLARED), private_ranges or every, every
 
 

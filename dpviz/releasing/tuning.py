@@ -30,7 +30,7 @@ from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import Budget, row_budget
 from dpviz.privacy.private_ranges import shares, total_budget
 from dpviz.releasing.grid import Published, publish
-from dpviz.releasing.ranges import add_range_cost, declare_privately, parse_ranges, undeclared_columns
+from dpviz.releasing.ranges import add_range_cost, declare_privately, name_method, parse_ranges, undeclared_columns
 from dpviz.releasing.training import Release, add_conditions, choose_secretly, encoder_of, model_of
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.of_run import entry_of
@@ -89,7 +89,7 @@ def private_search(
     """Releases the best of a random number of private models with random settings; its epsilon pays for the choice, too.
 
     Args:
-        spec: the run; its epsilon and delta are the total. Its seeds are not used.
+        spec: the run; its epsilon and delta are the total. Its seeds are not used. An automatic method is that of few rows.
         values: the settings to choose from, see `settings_of`. They must be fixed before looking at the rows.
         mean_runs: how many models are trained on average.
         distribution: of the number of runs, one of `KINDS`.
@@ -104,7 +104,7 @@ def private_search(
     """
     check_choice("distribution", distribution, KINDS)
     share = check_range("held_out", held_out, 0.05, 0.5)
-    spec, private_ranges, every = parse_ranges(spec, private_ranges)
+    spec, private_ranges, every = parse_ranges(name_method(spec), private_ranges)
     run = resolve(spec)
     encoder = None if private_ranges else encoder_of(setup_for(run.spec).dataset, ranges_from_data)
     if private_ranges:

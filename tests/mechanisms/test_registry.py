@@ -18,7 +18,7 @@ from support import assert_refused, assert_words
 
 import dpviz
 from dpviz.cli.main import main
-from dpviz.mechanisms import Calibration, registry
+from dpviz.mechanisms import Calibration, get_mechanism, registry
 from dpviz.mechanisms.base import Mechanism
 from dpviz.mechanisms.capabilities import CountsSteps
 from dpviz.mechanisms.knobs import AUTOMATIC, Choice, Enter, Knob, Number, Pick, Switch, Whole, knob
@@ -118,8 +118,9 @@ def test_two_mechanisms_with_one_id_are_an_error_that_names_both(tmp_path: Path,
 )
 def test_an_entry_point_names_a_mechanism_with_an_id(target: str) -> None:  # a TestCase has an id, and is none
     assert_refused(list, registry._of_entry_point(EntryPoint("strange", target, GROUP)), match="neither a mechanism nor a module")
-    good = EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP)
-    assert list(registry._of_entry_point(good)) == [dpviz.list_mechanisms()["dp-gd"]]
+    assert list(registry._of_entry_point(EntryPoint("fine", "dpviz.mechanisms.gradient.dp_gd:DPGD", GROUP))) == [
+        get_mechanism("dp-gd")
+    ]
 
 
 BUDGET = Budget(1.0, 1e-5)
@@ -133,6 +134,8 @@ def test_each_way_of_making_one_sets_its_own_label() -> None:
     assert (other.proved_budget, other.claimed_budget) == (Budget(2.0), None)
     conditional = proved.conditional("the minimiser is exact")
     assert (conditional.status, conditional.conditions) == (Status.PROVED_IF, ("the minimiser is exact",))
+    with pytest.raises(ValueError, match="0 conditions"):
+        proved.conditional()
     claimed = Calibration.claimed(BUDGET, **FACTS)
     assert (claimed.status, claimed.proved_budget, claimed.claimed_budget) == (Status.CLAIM, None, BUDGET)
     nothing = Calibration.unprotected(BUDGET, **FACTS)
@@ -163,44 +166,47 @@ def test_a_label_that_does_not_fit_is_an_error(made: str, wrong: dict[str, Any])
         dataclasses.replace(calibration, **wrong)
 
 
-def test_a_conditional_guarantee_names_its_conditions() -> None:
-    with pytest.raises(ValueError, match="0 conditions"):
-        Calibration.proved(BUDGET, **FACTS).conditional()
-
-
-def chosen(model: str = "logistic", n: int = 40_000, d: int = 100, epsilon: float = 1.0, models: int = 1, **more: int) -> str:
-    return automatic_mechanism(replace(get_model(model).setting(n, d, 1e-4), **more), epsilon, models=models)[0]
+def chosen(
+    model: str = "logistic",
+    n: int = 40_000,
+    d: int = 100,
+    epsilon: float = 1.0,
+    knobs: tuple[str, ...] = (),
+    k: int = 1,
+    **more: int,
+) -> str:
+    return automatic_mechanism(replace(get_model(model).setting(n, d, 1e-4), **more), epsilon, knobs, k)[0]
 
 
 @pytest.mark.parametrize("model", ["logistic", "svm"])
 def test_objective_perturbation_is_chosen_where_rows_are_many_for_the_features(model: str) -> None:
-    assert chosen(model) == chosen(model, n=12_801) == chosen(model, n=66_511, models=3) == "objective-tight"
+    assert chosen(model) == chosen(model, n=12_801) == chosen(model, n=66_511, k=3) == "objective-tight"
     assert chosen(model, n=12_799) == chosen(model, epsilon=0.3) == chosen(model, d=1600) == "dp-gd"
-    assert chosen(model, person_rows=4) == chosen(model, n=66_510, models=3) == "dp-gd", (
-        "of persons or for models there are fewer"
-    )
+    assert chosen(model, person_rows=4) == chosen(model, n=66_510, k=3) == "dp-gd", "of persons or for models there are fewer"
 
 
-@pytest.mark.parametrize("model", ["mlp", "mlp-32"])
-def test_networks_have_no_method_that_needs_convexity(model: str) -> None:
-    assert chosen(model, n=10**7) == "dp-gd"
+def test_hyperparameters_and_models_restrict_the_choice() -> None:
+    assert chosen(knobs=("steps",)) == chosen("mlp", n=10**7) == chosen("mlp-32", n=10**7) == "dp-gd"
+    assert_refused(chosen, knobs=("flavour",), match="no method that is chosen automatically has flavour")
 
 
-def test_hyperparameters_restrict_the_choice() -> None:
-    setting = get_model("logistic").setting(40_000, 100, 1e-4)
-    assert automatic_mechanism(setting, 1.0, ["steps"])[0] == "dp-gd"
-    assert_refused(automatic_mechanism, setting, 1.0, ["flavour"], match="no method that is chosen automatically has flavour")
+@pytest.mark.long
+def test_a_search_takes_a_method_whose_releases_it_counts(tmp_path: Path) -> None:
+    spec, typed = dpviz.RunSpec("breast-cancer", epsilon=50.0), "release --dataset breast-cancer --epsilon 50 --ranges-from-data"
+    made = dpviz.private_search(spec, {"lam": [0.01]}, mean_runs=2.0, ranges_from_data=True)
+    assert (dpviz.resolve(spec).spec.mechanism, made.spec.mechanism) == ("objective-tight", "dp-gd")
+    assert main([*typed.split(), "--try", "clip_norm=0.5,1", "--mean-runs", "2", "--out", str(tmp_path / "model")]) in (0, None)
 
 
 def test_a_classifier_names_the_method_that_it_chose() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (6000, 2))
     y, of_five = x[:, 0] > 0, np.digitize(x[:, 0], [-0.6, -0.2, 0.2, 0.6])
     found = [
-        dpviz.PrivateClassifier(epsilon=epsilon, data_norm=1.5, random_state=0).fit(x, labels).guarantee_.mechanism
-        for epsilon, labels in ((0.1, y), (3.0, y), (3.0, of_five))
+        dpviz.PrivateClassifier(epsilon=epsilon, data_norm=1.5, random_state=0, **knobs).fit(x, labels).guarantee_.mechanism
+        for epsilon, labels, knobs in ((0.1, y, {}), (3.0, y, {}), (3.0, y, {"steps": 5}), (3.0, of_five, {}))
     ]
-    assert found == ["dp-gd", "objective-tight", "dp-gd"]
-    assert dpviz.PrivateClassifier(epsilon=3.0, data_norm=1.5, random_state=0, steps=5).fit(x, y).guarantee_.mechanism == "dp-gd"
+    searched = dpviz.PrivateSearchCV(dpviz.PrivateClassifier(data_norm=1.5), {"lam": [0.01]}, epsilon=9.0, random_state=0)
+    assert [*found, searched.fit(x, y).guarantee_.mechanism] == ["dp-gd", "objective-tight", "dp-gd", "dp-gd", "dp-gd"]
 
 
 def test_commands_choose_and_a_link_keeps_its_method(capsys: pytest.CaptureFixture[str]) -> None:
