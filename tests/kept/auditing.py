@@ -304,18 +304,18 @@ def survey_examples() -> Iterator[Any]:
             runs=50,
         )
     )
-    seen = []
-    list(
-        survey.survey(
-            dpviz.models.get_model("logistic"),
-            dpviz.Budget(1.0, 0.001),
-            mechanisms={"dp-gd": dpviz.list_mechanisms()["dp-gd"]},
-            runs=50,
-            monitor=seen.append,
-        )
-    )
     yield from [
-        [len(seen) > 1, max(seen)],
+        progress(
+            lambda listen: list(
+                survey.survey(
+                    dpviz.models.get_model("logistic"),
+                    dpviz.Budget(1.0, 0.001),
+                    mechanisms={"dp-gd": dpviz.list_mechanisms()["dp-gd"]},
+                    runs=50,
+                    monitor=listen,
+                )
+            )
+        ),
         " ".join(
             row.verdict + row.by
             for row in survey.survey(

@@ -36,11 +36,9 @@ from dpviz.mechanisms.base import Training
 
 def run_run_examples() -> Iterator[Any]:
     yield progress(lambda listen: run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), listen))
-    seen = []
-    run.run_epsilons(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 2.0], monitor=seen.append)
     r = run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
     yield from [
-        [len(seen) > 1, max(seen)],
+        progress(lambda listen: run.run_epsilons(r.spec, [0.5, 2.0], monitor=listen)),
         [r.accuracy, r.theta, r.expected_accuracy, r.optimality_gap, r.metrics, r.calibration, r.non_private, r.majority],
     ]
     r = run.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3, epsilon=2.0))
@@ -195,15 +193,13 @@ def studies_scaling_examples() -> Iterator[Any]:
         scaling.used_sensitivity(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 50),
         scaling.slopes(np.geomspace(1, 100, 20), np.geomspace(1, 100, 20) ** (-2) + 0.001),
         scaling.bounds_at(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n", 80),
-    ]
-    seen = []
-    scaling.bounds(
-        dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-        scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
-        seen.append,
-    )
-    yield from [
-        [len(seen) > 1, max(seen)],
+        progress(
+            lambda listen: scaling.bounds(
+                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+                scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
+                listen,
+            )
+        ),
         scaling.observed_table(
             scaling.observe(
                 dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),

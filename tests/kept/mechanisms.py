@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from support import make_problem, noisy_sums
@@ -10,6 +11,7 @@ from support import make_problem, noisy_sums
 import dpviz
 from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
 from dpviz.models import get_model
+from dpviz.models.products import SparseProducts
 from dpviz.privacy.accounting.events import Gaussian
 
 
@@ -169,4 +171,12 @@ def mechanisms_examples() -> Iterator[Any]:
             for n, lam in ((20, 0.001), (5000, 0.2))
             for model in ("logistic", "svm")
         ],
+        " | ".join(
+            str(cls.refusal(replace(get_model(model).setting(1000, 5, 0.01), **facts)))
+            for cls in dpviz.list_mechanisms().values()
+            for model in ("logistic", "svm", "mlp")
+            for facts in ({}, *({"quadratic": (2.0, k)} for k in (1.41, 1.42)))
+        ),
+        # replicas in parts of a kernel's width: as few lanes as can be stay empty
+        str([SparseProducts._parts(SimpleNamespace(_kernels=SimpleNamespace(NARROW=8, WIDE=32)), n) for n in (8, 24, 25, 70)]),
     ]
