@@ -90,10 +90,16 @@ def _of_array(values: np.ndarray) -> Numbers:
     return [list(values.shape), _short(float(weights @ flat)), _short(float(weights @ np.abs(flat) ** 1.5))]
 
 
-def progress(compute: Callable[[Monitor], Any]) -> Numbers:
-    """Of what a computation tells its monitor: whether it is more than one share, the largest, and whether they rise."""
+def shares(compute: Callable[[Monitor], Any]) -> list[float]:
+    """All that a computation tells its monitor."""
     seen: list[float] = []
     compute(seen.append)
+    return seen
+
+
+def progress(compute: Callable[[Monitor], Any]) -> Numbers:
+    """Of what a computation tells its monitor: whether it is more than one share, the largest, and whether they rise."""
+    seen = shares(compute)
     return [len(seen) > 1, max(seen), seen == sorted(seen)]
 
 

@@ -152,12 +152,11 @@ def game_examples() -> Iterator[Any]:
     cal, rows = b.calibrate(pair.setting, dpviz.Budget(1.0, 0.001)), np.array([3])
     pair = [pair.replace_row(3, np.array(x), 1.0) for x in ([0.0, 0.2, 0.3, 0.1], [0.1, 0.0, 0.0, 0.2], [0.0, 0.0, 0.0, 0.0])]
     yield f"{assert_refused(game._check_relation, b, cal, *pair[:2], rows)} {game._check_relation(b, cal, *pair[1:], rows)}"
-    seen = []
     p = dpviz.auditing.worst_case(
         dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.models.get_model("logistic"), dpviz.Budget(1.0, 0.001), 30
     )
-    game.audit(dpviz.RunSpec(mechanism="dp-gd").build(), p.first, p.second, dpviz.Budget(1.0, 0.001), 60, monitor=seen.append)
-    yield [len(seen) > 1, max(seen)]
+    b, budget = dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001)
+    yield progress(lambda listen: game.audit(b, p.first, p.second, budget, 60, monitor=listen))
 
 
 def one_run_examples() -> Iterator[Any]:

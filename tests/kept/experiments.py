@@ -253,7 +253,10 @@ def sweeps_curves_examples() -> Iterator[Any]:
         curves.monotone([1.0, 3.0, 2.0, 5.0]),
         curves.monotone([1.0, 3.0, 2.0, 0.0], rising=False),
         curves.grid(0.1, 10.0, 5),
-        curves.loglog_slope([1.0, 2.0, 4.0], [3.0, 7.0, 11.0]),
+        [curves.loglog_slope(*some) for some in (([1.0, 2.0, 4.0], [3.0, 7.0, 11.0]), ([0, 1, 2, 4], [1, 3, 5, 0]), ([2], [3]))],
+        [curves.row_at(curves.summarise(t), "nothing", 1.0)],
+        [groups._quantiles(np.array(v), (0.25, 0.5, 0.75)) for v in ([1.0] * 5 + [2.0], [1.234, 5.678, 9.012], [1.01, 1.02])],
+        [sweep._named(chosen) for chosen in ("dp-gd", {"dp-gd": {"steps": 3}}, ("dp-gd", "dbdp"))],
         [curves.summarise(t), curves.summarise(t, "optimality_gap", "mean")],
     ]
 

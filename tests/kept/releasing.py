@@ -3,11 +3,13 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from support import assert_refused, make_problem
+from support_kept import progress, shares
 
 import dpviz
 from dpviz.common.progress import ignore
@@ -32,9 +34,9 @@ def bounds_examples() -> Iterator[Any]:
             {"narrow": 0.125, "all": 1.0, "wide": 16.0},
         ),
     ]
-    seen = []
-    bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), seen.append)
-    yield [seen]
+    yield shares(
+        lambda listen: bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), listen)
+    )
 
 
 def model_examples() -> Iterator[Any]:
@@ -187,11 +189,7 @@ def training_examples() -> Iterator[Any]:
             for e in (True, False)
             for conditions in ((), ("x",))
         ],
-    ]
-    seen = []
-    training.release(RunSpec("teaching", mechanism="dp-gd"), audit_runs=40, monitor=seen.append)
-    yield from [
-        [len(seen) > 1, max(seen)],
+        progress(lambda listen: training.release(RunSpec("teaching", mechanism="dp-gd"), audit_runs=40, monitor=listen)),
         [
             [
                 m.rows,
@@ -241,8 +239,7 @@ def tuning_examples() -> Iterator[Any]:
         ),
         t.settle(0, Budget(0.3, 1e-05)).spec,
     ]
-    seen = []
-    tuning.private_search(RunSpec("teaching", mechanism="output-gaussian"), {"lam": [0.01, 0.1]}, monitor=seen.append)
+    search = partial(tuning.private_search, RunSpec("teaching", mechanism="output-gaussian"), {"lam": [0.01, 0.1]})
     m = tuning.private_search(
         RunSpec("teaching", mechanism="dp-gd", epsilon=2.0),
         {"steps": [3, 7]},
@@ -251,7 +248,10 @@ def tuning_examples() -> Iterator[Any]:
         mean_runs=3.0,
         distribution="geometric",
     )
-    yield from [[min(seen)], [m.rows, m.searched, m.each, m.calibration.budget, len(m.calibration.conditions), m.spec.epsilon]]
+    yield from [
+        [min(shares(lambda listen: search(monitor=listen)))],
+        [m.rows, m.searched, m.each, m.calibration.budget, len(m.calibration.conditions), m.spec.epsilon],
+    ]
 
 
 def releasing_examples() -> Iterator[Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from support import assert_refused, make_problem, noisy_sums
+from support_kept import progress, shares
 
 import dpviz
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -54,16 +55,16 @@ def ledger_examples() -> Iterator[Any]:
                 *(str(assert_refused(ledger._text, "unit", v)) for v in ("y" * 201, " ", "a\nb", 3)),
             ]
         ),
+        progress(
+            lambda listen: ledger.Contents(
+                "t",
+                "row",
+                Neighbouring.REPLACE_ONE,
+                Budget(9.0, 1e-05),
+                (ledger.Entry(Budget(1.0, 1e-06)), ledger.Entry(noisy_sums(1.5, 0.1, 20))),
+            ).total(monitor=listen)
+        ),
     ]
-    seen = []
-    ledger.Contents(
-        "t",
-        "row",
-        Neighbouring.REPLACE_ONE,
-        Budget(9.0, 1e-05),
-        (ledger.Entry(Budget(1.0, 1e-06)), ledger.Entry(noisy_sums(1.5, 0.1, 20))),
-    ).total(monitor=seen.append)
-    yield [max(seen) > 0.8, len(seen) > 3]
 
 
 def of_run_examples() -> Iterator[Any]:
@@ -89,10 +90,9 @@ def of_run_examples() -> Iterator[Any]:
             for built in [dpviz.RunSpec(mechanism=m).build()]
         ],
     ]
-    seen = []
     b = dpviz.RunSpec(mechanism="dp-gd").build()
-    of_run.totals(b, make_problem().setting, b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001)), 4, seen.append)
-    yield [seen]
+    c = b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))
+    yield shares(lambda listen: of_run.totals(b, make_problem().setting, c, 4, listen))
 
 
 def private_search_examples() -> Iterator[Any]:
@@ -124,21 +124,9 @@ def private_search_examples() -> Iterator[Any]:
         dpviz.privacy.accounting.repeated_selection.repetitions("logarithmic", 8.0),
         Budget(1.0, 1e-05),
     )
-    yield [private_search.search(made, lambda k: 10 * k + 1, lambda model: 3 * model, random.Random(seed)) for seed in range(6)]
-    seen = []
-    private_search.search(
-        private_search.plan(
-            [private_search.Candidate(dpviz.RunSpec(mechanism="output-gaussian").build(), make_problem().setting)] * 3,
-            dpviz.privacy.accounting.repeated_selection.repetitions("logarithmic", 8.0),
-            Budget(1.0, 1e-05),
-        ),
-        lambda k: k,
-        lambda model: model,
-        random.Random(5),
-        seen.append,
-    )
     yield from [
-        [seen],
+        [private_search.search(made, lambda k: 10 * k + 1, lambda model: 3 * model, random.Random(seed)) for seed in range(6)],
+        shares(lambda listen: private_search.search(made, lambda k: k, lambda model: model, random.Random(5), listen)),
         " | ".join(
             f"{assert_refused(private_search.plan, *g)}"
             for g in (
