@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from support import assert_refused, make_problem, noisy_sums
-from support_kept import progress, shares
+from support_kept import shares
 
 import dpviz
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -55,15 +55,21 @@ def ledger_examples() -> Iterator[Any]:
                 *(str(assert_refused(ledger._text, "unit", v)) for v in ("y" * 201, " ", "a\nb", 3)),
             ]
         ),
-        progress(
-            lambda listen: ledger.Contents(
-                "t",
-                "row",
-                Neighbouring.REPLACE_ONE,
-                Budget(9.0, 1e-05),
-                (ledger.Entry(Budget(1.0, 1e-06)), ledger.Entry(noisy_sums(1.5, 0.1, 20))),
-            ).total(monitor=listen)
-        ),
+        # totals that are in memory tell less
+        [
+            max(
+                shares(
+                    lambda listen: ledger.Contents(
+                        "t",
+                        "row",
+                        Neighbouring.REPLACE_ONE,
+                        Budget(9.0, 1e-05),
+                        (ledger.Entry(Budget(1.0, 1e-06)), ledger.Entry(noisy_sums(1.5, 0.1, 20))),
+                    ).total(monitor=listen)
+                )
+            )
+            > 0.8
+        ],
     ]
 
 
