@@ -267,40 +267,6 @@ def membership_examples() -> Iterator[Any]:
     ]
 
 
-def svg_examples() -> Iterator[Any]:
-    """Legends with names of two lines, colour bars, and symbols of every kind."""
-    line, size = {"color": "#204060", "width": 2, "dash": "dash"}, [4, 9, 22]
-    symbols = [
-        {"symbol": one, "size": size, "color": "#a02020", "line": line}
-        for one in ("circle", "square-open", "diamond-dot", "x", "cross-thin", "star", "triangle-up", "pentagon")
-    ]
-    traces: list[style.Trace] = [
-        {"x": [1, 2, 3], "y": [k, k + 1.5, k - 1], "mode": "lines+markers", "name": f"{name}{k}", "marker": symbol}
-        | {"line": line | {"shape": shape}}
-        for name, shape in (("one", "linear"), ("of two<br>lines ", "hv"))
-        for k, symbol in enumerate(symbols)
-    ]
-    bar = {"tickvals": [0, 0.5, 1, 2], "title": {"text": "a title"}, "len": 0.8}
-    scale = {"cmin": 0, "cmax": 1, "colorscale": [[0, "#ffffff"], [1, "#204060"]]}
-    yield [
-        drawn(style.figure(style.THEMES["light"], some, x={"title": "x"}, y=y, height=360, legend=legend, **more))
-        for some in (
-            traces,
-            traces[:1],
-            [one | {"fill": "tozeroy", "fillcolor": "#c0c0c0", "mode": "lines"} for one in traces[7:10]],
-        )
-        for y in ({"title": "y"}, {"title": "y", "scaleanchor": "x"})
-        for legend, more in (
-            ({"orientation": "h", "y": 1, "yanchor": "bottom"}, {"coloraxis": scale | {"colorbar": bar}}),
-            ({"orientation": "h", "x": 0.3, "y": 0.5, "yanchor": "middle", "font": {"size": 11}}, {"showlegend": True}),
-            (
-                {"x": 0.1, "xref": "container", "y": 0.9},
-                {"coloraxis": scale | {"colorbar": bar | {"orientation": "h", "thickness": 9}}},
-            ),
-        )
-    ]
-
-
 def story_examples() -> Iterator[Any]:
     lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
     yield [

@@ -31,14 +31,14 @@ from dpviz.reporting import Chart
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _SEEN = (
     "label help placeholder options disabled default min max step format type icon weight gap_config vertical_alignment "
-    "flex_container popover columns alt"
+    "flex_container popover columns alt ignore_rerun unsafe_allow_javascript"
 ).split()
 
 A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
 
 #: a page and its address, by the file of its numbers
 CASES: dict[str, tuple[str, dict[str, str]]] = {
-    "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7"}),
+    "story": ("", {"mechanism": "dp-gd", "epsilon": "0.7", "scene": "3"}),
     "one-model": ("One_model", {"mechanism": "output-gaussian", "epsilon": "0.2", "seeds": "3"}),
     "one-model-steps": (
         "One_model",
@@ -72,7 +72,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "person-clipped": ("Person", {"mechanism": "dp-gd", "dataset": "census-500", "epsilon": "0.5"}),
     "audit": ("Audit", {"mechanism": "output-gaussian", "runs": "200", "epsilon": "2"}),
     "accounting": ("Accounting", {"mechanism": "output-gaussian", "epsilon": "0.5"}),
-    "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5"}),
+    "sensitivity": ("Sensitivity", {"mechanism": "rsgd-ar", "epsilon": "0.5", "part": "training"}),
     "sensitivity-objective": ("Sensitivity", {"mechanism": "kst-objective", "epsilon": "2"}),
     "one-model-label": ("One_model", {"mechanism": "majority", "metric": "balanced-accuracy", "training": "true"}),
     "one-model-local": (
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         "Sensitivity",
         {"mechanism": "output-gaussian", "risk": "n", "sizes": "large", "press": "start.excess-n"},
     ),
-    "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates", "table": "pidp"}),
+    "rates": ("Sensitivity", {"mechanism": "dp-gd", "part": "rates"}),
     "lessons": ("Lessons", {}),
     "claims": ("Claims", {"about": "kang-pidp", "claim": "pidp-beats-dp-sgd", "seed": "3"}),
     "claims-all": ("Claims", {"mechanism": "dbdp"}),
@@ -118,6 +118,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
         {"mechanism": "output-gaussian", "over": "lam", "press": "start.moves-lam", "pinned": A, "part": "training"},
     ),
     "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "bets": "true"}),
+    "story-present": ("", {"present": "1", "scene": "2", "mechanism": "dp-gd", "epsilon": "0.7"}),
     "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4"}),
     "trade-off-tuned": (
         "Trade-off",
@@ -165,9 +166,8 @@ def shown(page: str, state: dict[str, Any], press: str = "", **query: str) -> li
         text += "".join(f" {getattr(element.proto, name, '')}" for name in _SEEN)
         values = numbers_in(text)
         key = getattr(element.proto, "id", "").split("-", 2)[-1]  # the styles of a page name it
-        if not text.startswith("<script"):
-            parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
-            found.append([key or element.type, words(text), *numbers(parts)])
+        parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
+        found.append([key or element.type, words(text), *numbers(parts)])
     return found
 
 

@@ -48,8 +48,7 @@ def test_a_wrong_answer_is_noticed() -> None:
     assert found.accepts(55.3)
     assert not found.accepts(55.9)
     assert not found.accepts(73.1)
-    more = dataclasses.replace(lesson.spec, epsilon=2.0)
-    assert not lesson.measure(more).accepts(55.3)
+    assert not lesson.measure(dataclasses.replace(lesson.spec, epsilon=2.0)).accepts(55.3)
 
 
 def accepts_itself_and_no_other(lesson: Lesson, found: Answer) -> None:

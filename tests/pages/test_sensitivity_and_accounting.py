@@ -1,6 +1,5 @@
 """The pages on sensitivity, rates and accounting without a browser."""
 
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -36,25 +35,6 @@ COMPUTED = ((tables, "composition"), (tables, "delta_curve"), (tables, "relation
 
 
 @pytest.mark.long
-def test_a_student_finds_the_four_answers() -> None:
-    said = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training"))
-    for question in ("Where does it come from?", "Why does averaging help?", "Does the permutation help?", "What does λ buy?"):
-        assert question in said
-    assert_words(said, "2ηG/ν", "falls as 1/n")
-    assert re.search(r"all of them together make −\d", said), "averaging lowers the bound, by a number"
-    assert re.search(r"helps only a little|hardly helps", said)
-    without = text(opened(SENSITIVITY, mechanism="rsgd-ar", part="training", **{"rsgd-ar.averaging": "false"}))
-    assert "No averaging here" in without
-
-
-def test_accountants_are_compared_by_the_chosen_metric() -> None:
-    page = settled(opened(ACCOUNTING, mechanism="output-gaussian", metric="roc-auc"))
-    assert_words(text(page), "Test ROC AUC with each noise", "majority no value")
-    page.selectbox(key="own.metric").set_value("log-loss").run()
-    assert "Test log loss with each noise" in text(page), "no second training is needed for another metric"
-
-
-@pytest.mark.long
 def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
     page = opened(SENSITIVITY, table="pidp", sort="population", tn="5000", over="lam")
     assert not page.warning
@@ -70,12 +50,6 @@ def test_own_controls_live_in_the_address_and_bad_ones_are_reported() -> None:
         assert page.warning[0].value.startswith(f"**{label}**")
     page = opened(ACCOUNTING, q="7", relation="nobody")
     assert len(page.warning) == 2
-
-
-def test_broken_rows_say_why_and_unreadable_ones_are_not_plotted() -> None:
-    said = text(opened(SENSITIVITY, part="rates"))
-    assert_words(said, "not plotted: unreadable", "Every O(·) is taken as 1")
-    assert re.search(r":gray\[✗ needs n² = [^|]*steps", said)
 
 
 def test_the_regime_button_moves_the_run() -> None:
