@@ -104,12 +104,12 @@ def attacks_study_examples() -> Iterator[Any]:
         found.sentence() + found.sentence(0.05, "a run"),
         study.watch_attacks.__name__
         + str(assert_refused(lambda: list(study.watch_attacks(RunSpec("teaching"), 64, attacks=[])))),
+        progress(
+            lambda listen: study.attack_run(
+                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 64, 16, attacks=["rmia"], monitor=listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: study.attack_run(
-            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 64, 16, attacks=["rmia"], monitor=listen
-        )
-    )
 
 
 def game_examples() -> Iterator[Any]:
@@ -247,13 +247,15 @@ def runs_examples() -> Iterator[Any]:
             for kind in runs.KINDS
             for p in [runs.pair_of(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), kind)]
         ),
+        progress(
+            lambda listen: runs.audit_run(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), runs=60, monitor=listen
+            )
+        ),
+        progress(
+            lambda listen: runs.one_run_of(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 20, monitor=listen)
+        ),
     ]
-    yield progress(
-        lambda listen: runs.audit_run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), runs=60, monitor=listen)
-    )
-    yield progress(
-        lambda listen: runs.one_run_of(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 20, monitor=listen)
-    )
 
 
 def scores_examples() -> Iterator[Any]:
@@ -294,16 +296,16 @@ def scores_examples() -> Iterator[Any]:
 
 
 def survey_examples() -> Iterator[Any]:
-    yield list(survey.table([]))
-    yield survey.table(
-        survey.survey(
-            dpviz.models.get_model("logistic"),
-            dpviz.Budget(1.0, 0.001),
-            mechanisms={m: dpviz.list_mechanisms()[m] for m in ("output-gaussian", "dbdp", "majority")},
-            runs=50,
-        )
-    )
     yield from [
+        list(survey.table([])),
+        survey.table(
+            survey.survey(
+                dpviz.models.get_model("logistic"),
+                dpviz.Budget(1.0, 0.001),
+                mechanisms={m: dpviz.list_mechanisms()[m] for m in ("output-gaussian", "dbdp", "majority")},
+                runs=50,
+            )
+        ),
         progress(
             lambda listen: list(
                 survey.survey(

@@ -194,5 +194,7 @@ def estimator_examples() -> Iterator[Any]:
         ],
     ]
     m = PrivateClassifier("output-gaussian", 2.0, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield str(assert_refused(m._settle, m.classes_, features.norm_map(3, 2.0), np.zeros((1, 4)), np.array([np.inf])))
-    yield [hasattr(m, "guarantee_")]
+    yield from [
+        str(assert_refused(m._settle, m.classes_, features.norm_map(3, 2.0), np.zeros((1, 4)), np.array([np.inf]))),
+        [hasattr(m, "guarantee_")],
+    ]

@@ -74,12 +74,14 @@ def studies_cost_by_group_examples() -> Iterator[Any]:
     made = cost_by_group.cost_by_group(
         dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), Grouping("region")
     )
-    yield [getattr(made, name) for name in vars(made) if name != "spec"]
-    yield progress(
-        lambda listen: cost_by_group.cost_by_group(
-            dpviz.RunSpec("census-300", mechanism="dp-gd", seeds=2, seed=77), Grouping("region"), listen
-        )
-    )
+    yield from [
+        [getattr(made, name) for name in vars(made) if name != "spec"],
+        progress(
+            lambda listen: cost_by_group.cost_by_group(
+                dpviz.RunSpec("census-300", mechanism="dp-gd", seeds=2, seed=77), Grouping("region"), listen
+            )
+        ),
+    ]
 
 
 def studies_excess_risk_examples() -> Iterator[Any]:
@@ -92,30 +94,38 @@ def studies_excess_risk_examples() -> Iterator[Any]:
     m = excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200])
     yield excess_risk.table(m, excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m))
     m = excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6])
-    yield [
-        m,
-        excess_risk.share_of_the_start(excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m)),
+    yield from [
+        [
+            m,
+            excess_risk.share_of_the_start(
+                excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m)
+            ),
+        ],
+        progress(
+            lambda listen: excess_risk.excess_over_epsilon(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=listen
+            )
+        ),
+        progress(
+            lambda listen: excess_risk.excess_over_n(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=listen
+            )
+        ),
+        progress(
+            lambda listen: excess_risk.excess_over_d(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: excess_risk.excess_over_epsilon(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=listen
-        )
-    )
-    yield progress(
-        lambda listen: excess_risk.excess_over_n(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=listen
-        )
-    )
-    yield progress(
-        lambda listen: excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=listen)
-    )
 
 
 def studies_guarantees_examples() -> Iterator[Any]:
-    yield [vars(one) for one in guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))]
-    yield progress(
-        lambda listen: guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, listen)
-    )
+    yield from [
+        [vars(one) for one in guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))],
+        progress(
+            lambda listen: guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, listen)
+        ),
+    ]
 
 
 def studies_inspected_examples() -> Iterator[Any]:
@@ -135,12 +145,12 @@ def studies_inspected_examples() -> Iterator[Any]:
         [len(inspected.noising_rows(dpviz.RunSpec("teaching", mechanism="pidp-sgd"), 0.5))],
         inspected.plane(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
         inspected.validation_rows(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        progress(
+            lambda listen: inspected.retrain_without(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: inspected.retrain_without(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], listen
-        )
-    )
 
 
 def studies_observed_examples() -> Iterator[Any]:
@@ -151,17 +161,17 @@ def studies_observed_examples() -> Iterator[Any]:
         ],
         observed.observed_movement(make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 4),
         [observed.kinds_of(make_problem(model=m).setting) for m in ("logistic", "svm")],
+        progress(
+            lambda listen: observed.observed_sensitivity(
+                make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=listen
+            )
+        ),
+        progress(
+            lambda listen: observed.observed_movement(
+                make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 3, monitor=listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: observed.observed_sensitivity(
-            make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=listen
-        )
-    )
-    yield progress(
-        lambda listen: observed.observed_movement(
-            make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 3, monitor=listen
-        )
-    )
 
 
 def studies_odds_examples() -> Iterator[Any]:
@@ -225,19 +235,21 @@ def studies_story_examples() -> Iterator[Any]:
             str(story.leaver(dpviz.RunSpec("teaching", mechanism=m), w)) for m in ("dp-gd", "dbdp") for w in ("most", "typical")
         ),
         vars(d),
+        progress(
+            lambda listen: story.cost_over(
+                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: story.cost_over(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", listen
-        )
-    )
 
 
 def studies_trials_examples() -> Iterator[Any]:
-    yield [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))]
-    yield progress(
-        lambda listen: trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", listen)
-    )
+    yield from [
+        [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))],
+        progress(
+            lambda listen: trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", listen)
+        ),
+    ]
 
 
 def sweeps_curves_examples() -> Iterator[Any]:
@@ -263,12 +275,15 @@ def sweeps_curves_examples() -> Iterator[Any]:
 
 def sweeps_folds_examples() -> Iterator[Any]:
     t = folds.cross_validate(SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=2, folds=3), 2)
-    yield from [folds.summarise_splits(t, 3), [vars(one) for one in folds.splits(SweepSpec("teaching", folds=3), 2)]]
-    yield progress(
-        lambda listen: folds.cross_validate(
-            SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=listen
-        )
-    )
+    yield from [
+        folds.summarise_splits(t, 3),
+        [vars(one) for one in folds.splits(SweepSpec("teaching", folds=3), 2)],
+        progress(
+            lambda listen: folds.cross_validate(
+                SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=listen
+            )
+        ),
+    ]
 
 
 def sweeps_sweep_examples() -> Iterator[Any]:

@@ -36,8 +36,10 @@ def functions_examples() -> Iterator[Any]:
 
 
 def leave_one_out_examples() -> Iterator[Any]:
-    yield [
-        leave_one_out.error_bound(make_problem().setting),
-        leave_one_out.row_gradients(make_problem().model, np.ones(4), make_problem().rows),
+    yield from [
+        [
+            leave_one_out.error_bound(make_problem().setting),
+            leave_one_out.row_gradients(make_problem().model, np.ones(4), make_problem().rows),
+        ],
+        progress(lambda listen: influence.influence_of(make_problem()).leave_one_out([2, 5, 11], monitor=listen)),
     ]
-    yield progress(lambda listen: influence.influence_of(make_problem()).leave_one_out([2, 5, 11], monitor=listen))

@@ -29,12 +29,12 @@ def accounting_heterogeneous_examples() -> Iterator[Any]:
             for d in (1e-05, 0.01)
         ],
         heterogeneous.total_epsilon([noisy_sums(1.5, 0.1, 20), Gaussian.of_rows(1.0, 2.0)], 1e-05, Neighbouring.ADD_REMOVE),
+        progress(
+            lambda listen: heterogeneous.total_epsilon(
+                [Budget(0.5, 1e-06), noisy_sums(1.5, 0.1, 20)], 1e-05, Neighbouring.REPLACE_ONE, listen
+            )
+        ),
     ]
-    yield progress(
-        lambda listen: heterogeneous.total_epsilon(
-            [Budget(0.5, 1e-06), noisy_sums(1.5, 0.1, 20)], 1e-05, Neighbouring.REPLACE_ONE, listen
-        )
-    )
 
 
 def private_ranges_examples() -> Iterator[Any]:

@@ -33,10 +33,10 @@ def bounds_examples() -> Iterator[Any]:
             dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=30.0),
             {"narrow": 0.125, "all": 1.0, "wide": 16.0},
         ),
+        shares(
+            lambda listen: bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), listen)
+        ),
     ]
-    yield shares(
-        lambda listen: bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), listen)
-    )
 
 
 def model_examples() -> Iterator[Any]:
