@@ -181,13 +181,15 @@ def test_classes_that_are_declared_are_not_looked_at() -> None:
         assert_refused(PrivateClassifier(classes=wrong).fit, x, y, match="two or more different labels")
 
 
-def test_warnings_of_a_fit_name_the_line_that_calls_it() -> None:
+def test_warnings_name_the_line_that_calls() -> None:
     x, y = rows(300)
     y[:] = "a"
     y[:9] = "b"
     with pytest.warns(PrivacyWarning) as caught:
         PrivateClassifier("output-gaussian", data_norm=0.9).fit(3 * x, y, sample_weight=np.full(300, 2.0))
-    assert [warning.filename for warning in caught] == [__file__] * 3
+    with pytest.warns(UserWarning, match="9 of 300 rows") as of_dataset:
+        dpviz.dataset(x, y == "b", data_norm=1.0)
+    assert [warning.filename for warning in (*caught, *of_dataset)] == [__file__] * 4
 
 
 def test_rows_outside_are_clipped_with_a_warning() -> None:
