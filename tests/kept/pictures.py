@@ -57,7 +57,7 @@ def svg_examples() -> Iterator[Any]:
     traces: list[style.Trace] = [
         {"x": [1, 2, 3], "y": [k, k + 1.5, k - 1], "mode": "lines+markers", "name": f"{name}{k}", "marker": symbol}
         | {"line": line | {"shape": shape}}
-        for name, shape in (("one", "linear"), ("of two<br>lines ", "hv"))
+        for name, shape in (("one", "linear"), ("of two<br>lines ", "hvh"))
         for k, symbol in enumerate(symbols)
     ]
     bar = {"tickvals": [0, 0.5, 1, 2], "title": {"text": "a title"}, "len": 0.8}
