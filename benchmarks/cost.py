@@ -29,7 +29,7 @@ def parts(dataset: str, epsilon: float, seeds: int, model: str = "logistic") -> 
     for mechanism in methods(model):
         spec = dpviz.RunSpec(dataset, model=model, mechanism=mechanism, epsilon=epsilon, seeds=seeds)
         result = dpviz.run(spec)
-        cost = split_cost(spec, result.accuracy, result.calibration, expected=result.expected_accuracy)
+        cost = split_cost(result)
         shares = [round(100 * share, 1) + 0.0 for share in (cost.mean, cost.non_private, cost.training, cost.noise)]
         rows.append((dataset, model, mechanism, epsilon, *shares))
     return pd.DataFrame(rows, columns=[*KEYS, "accuracy", "non_private", "training", "noise"])

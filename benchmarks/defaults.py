@@ -35,7 +35,7 @@ def measured(dataset: str, model: str, mechanism: str, epsilons: Sequence[float]
     """One row per budget: epsilon, mean, spread (standard deviation), training, non_private and majority, all shares."""
     spec = dpviz.RunSpec(dataset=dataset, model=model, mechanism=mechanism, seeds=seeds)
     runs = run_epsilons(spec, list(epsilons), instances=False)
-    cost = split_cost(runs[-1].spec, runs[-1].accuracy, runs[-1].calibration)
+    cost = split_cost(runs[-1])
     return pd.DataFrame(
         {
             "epsilon": epsilons,
