@@ -105,8 +105,15 @@ def attacks_study_examples() -> Iterator[Any]:
         study.watch_attacks.__name__
         + str(assert_refused(lambda: list(study.watch_attacks(RunSpec("teaching"), 64, attacks=[])))),
         progress(
-            lambda listen: study.attack_run(
-                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 64, 16, attacks=["rmia"], monitor=listen
+            lambda listen: list(
+                study.attack_over_epsilon(
+                    dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
+                    [0.5, 5.0],
+                    64,
+                    16,
+                    attacks=["rmia"],
+                    monitor=listen,
+                )
             )
         ),
     ]

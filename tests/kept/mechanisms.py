@@ -10,6 +10,7 @@ from support import make_problem, noisy_sums
 
 import dpviz
 from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
+from dpviz.mechanisms.capabilities import BoundsDistance
 from dpviz.models import get_model
 from dpviz.models.products import SparseProducts
 from dpviz.privacy.accounting.events import Gaussian
@@ -42,6 +43,13 @@ def mechanisms_examples() -> Iterator[Any]:
             for text in ("tpr=0.05@fpr=0.01", "advantage=0.1", "accuracy=0.55")
             for m in ("output-gaussian", "dp-gd", "cms-output")
             for a in [attack.Attacker.parse(text)]
+        ],
+        [
+            [m, e, b.distance(make_problem().setting, b.calibrate(make_problem().setting, dpviz.Budget(e, 0.001)))]
+            for m, cls in sorted(dpviz.list_mechanisms().items())
+            if issubclass(cls, BoundsDistance)
+            for b in [cls()]
+            for e in (0.01, 1.0, 100.0)
         ],
         [persons.budget_of_group(dpviz.Budget(e, d), k) for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1))],
         [persons.budget_of_row(dpviz.Budget(e, d), k) for e, d, k in ((1.5, 1e-05, 3), (1.5, 0.0, 2), (1.5, 1e-05, 0))],

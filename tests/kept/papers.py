@@ -110,7 +110,11 @@ def papers_examples() -> Iterator[Any]:
                     len(row.broken(f)),
                 ]
                 for row in rows
-                for f in (rates.Facts(1000, 7, 0.4, 1e-05, 1.1, 0.3, 0.02, 30, 5, 40, 2.5), rates.Facts(200, 12, 3.0, 0.001))
+                # the last two are where other terms of a minimum are the smallest
+                for f in (
+                    rates.Facts(1000, 7, 0.4, 1e-05, 1.1, 0.3, 0.02, 30, 5, 40, 2.5),
+                    *(rates.Facts(*few, 0.001) for few in ((200, 12, 3.0), (10, 90_000, 0.05), (10**6, 3, 0.01))),
+                )
             ]
             for table, rows in rate_tables.ROWS.items()
         },
@@ -191,6 +195,7 @@ def claims_examples() -> Iterator[Any]:
         ],
         [f(make_problem().setting, 0.01, 0.3, 0.2) for f in (population.theorem2, population.theorem3)],
         [f(make_problem().setting) for f in (population.theorem1, population.theorem4)],
+        " ".join(str(rsgd._by_batches({"a": a, "b": b}, {"a": 9, "b": 2})) for a in (0.0, 1.0) for b in (0.0, 1.0)),
         " | ".join(
             " ".join(map(str, rsgd._by_reading(dict(zip(rsgd.READINGS, o, strict=True)))))
             for o in (
