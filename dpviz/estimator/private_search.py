@@ -18,11 +18,11 @@ from dpviz.estimator.base import PrivateEstimator
 from dpviz.estimator.classifier import PrivateClassifier
 from dpviz.estimator.features import PRIVATE
 from dpviz.estimator.guarantee import Plan, conditions_of
-from dpviz.mechanisms.registry import AUTOMATIC, automatic_mechanism
-from dpviz.models import get_model
+from dpviz.mechanisms.registry import AUTOMATIC
 from dpviz.privacy.accounting.repeated_selection import KINDS, repetitions
 from dpviz.privacy.budget import row_budget
 from dpviz.privacy.private_ranges import shares
+from dpviz.releasing.ranges import method_of_few_rows
 from dpviz.releasing.tuning import MOST_SETTINGS, split_positions
 from dpviz.spending.ledger import Ledger
 from dpviz.spending.private_search import Candidate, plan, search
@@ -155,7 +155,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             if name in _FIXED:
                 raise InvalidInput("param_grid", f"{name} cannot be searched over", "Give it to the search or to the estimator.")
         if base.mechanism == AUTOMATIC:  # releases that a search can count
-            base = clone(base).set_params(mechanism=automatic_mechanism(get_model("logistic").setting(1, 1, 1.0), 0.0)[0])
+            base = clone(base).set_params(mechanism=method_of_few_rows("logistic"))
         own = {"epsilon": self.epsilon, "delta": self.delta, "random_state": None, "ledger": None}
         settings = list(grid)
         return settings, [clone(base).set_params(**setting, **own) for setting in settings]

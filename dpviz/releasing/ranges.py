@@ -31,14 +31,17 @@ def texts_of(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, pd.Series]:
     return {name: frame[name].map(word, na_action="ignore").astype(object) for name in names}
 
 
-def name_method(spec: RunSpec) -> RunSpec:
-    """The run with the method that an automatic one stands for where n epsilon is small.
+def method_of_few_rows(model: str) -> str:
+    """The method that an automatic one stands for where n epsilon is small.
 
     The rule needs the number of features, which private categories change, and a search counts releases that have a Rényi curve.
     """
-    if spec.mechanism != AUTOMATIC:
-        return spec
-    return replace(spec, mechanism=automatic_mechanism(get_model(spec.model).setting(1, 1, 1.0), 0.0)[0])
+    return automatic_mechanism(get_model(model).setting(1, 1, 1.0), 0.0)[0]
+
+
+def name_method(spec: RunSpec) -> RunSpec:
+    """The run with `method_of_few_rows` in the place of an automatic method."""
+    return replace(spec, mechanism=method_of_few_rows(spec.model)) if spec.mechanism == AUTOMATIC else spec
 
 
 def parse_ranges(spec: RunSpec, private_ranges: bool) -> tuple[RunSpec, bool, bool]:
