@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, reject, settings
 from hypothesis import strategies as st
 from support import ONE_OF_EACH_FAMILY
-from support_pages import opened, plain
+from support_pages import opened, plain, settled
 
 import dpviz
 from dpviz.cli.main import main
@@ -61,7 +61,7 @@ def test_one_run_is_the_same_everywhere(one: dict[str, Any]) -> None:
     assert told["guarantee"]["noise_scale"] == result.calibration.noise_scale
     assert told["guarantee"]["status"] == result.calibration.status
     report = plain(report_of(spec, metric="accuracy").sentence)
-    page = opened("One_model", **{"metric": "accuracy"} | spec.to_query())
+    page = settled(opened("One_model", **{"metric": "accuracy"} | spec.to_query()))
     shown = plain(next(m.value for m in page.markdown if " without privacy, " in m.value)).replace("**", "")
     assert " ".join(shown.split()).startswith(" ".join(report.split())), "the page and the report"
     mean = result.accuracy.mean() if result.expected_accuracy is None else result.expected_accuracy
