@@ -15,7 +15,7 @@ from dpviz.common import norms
 from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
 from dpviz.datasets.table.encoder import NUMBER, Encoder
-from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centre_numbers, row_factors
+from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centre_numbers, constant_of, row_factors
 from dpviz.datasets.table.lost import SCALING, Lost, caution, scaling_loss
 
 TRAIN_SHARE = 0.8
@@ -151,6 +151,11 @@ class Dataset:
         return self.feature_names[-1] == INTERCEPT
 
     @property
+    def constant(self) -> float:
+        """c of the constant feature, rows being (x, c)/sqrt(1 + c²); 0 where there is none."""
+        return constant_of(self.scaling) if self.intercept else 0.0
+
+    @property
     def declared(self) -> bool:
         """True where ranges and categories were declared in advance and not read from the rows."""
         return not self.looked_at
@@ -242,7 +247,7 @@ class Dataset:
 
     def _before(self) -> NDArray[np.float64]:
         """(n, features) the rows before their factors, without the constant feature."""
-        x = self.X[:, :-1] * np.sqrt(2.0) if self.intercept else self.X.copy()
+        x = self.X[:, : len(self.feature_names) - self.intercept] * np.hypot(1.0, self.constant)
         x /= self.row_factors(self.scaling)[:, None]  # in place, here and below: tables may be large
         return x
 
@@ -250,9 +255,8 @@ class Dataset:
         """The same rows as `x` before their factors, with these norms, in another scaling; changes `x`."""
         x *= row_factors(norms_before, scaling, self.frame.shape[1] - 1)[:, None]
         encoder = self.encoder and self.encoder.rescale(scaling, 1.0)
-        made = replace(
-            self, X=add_intercept(x) if self.intercept else x, norms=norms_before, scaling=scaling, notes=notes, encoder=encoder
-        )
+        x = add_intercept(x, constant_of(scaling) if self.intercept else 0.0)
+        made = replace(self, X=x, norms=norms_before, scaling=scaling, notes=notes, encoder=encoder)
         return made._with_scaling_loss()
 
     def _centred(self) -> Dataset:
@@ -378,7 +382,7 @@ def build(
         norms: (n,) norms that the rows had before they were given unit length; None where they were in the ball.
     """
     if intercept:
-        x, feature_names = add_intercept(x), [*feature_names, INTERCEPT]
+        x, feature_names = add_intercept(x, 1.0), [*feature_names, INTERCEPT]
     made = Dataset(
         name=name,
         X=np.ascontiguousarray(x, dtype=np.float64),

@@ -199,7 +199,7 @@ def load_dataset(name: str, *, intercept: bool = True, scaling: str = "unit", n:
 
     Args:
         name: one of `list_datasets()`, or "census-N" for N people.
-        intercept: add the constant feature, (x, 1)/sqrt 2.
+        intercept: add the constant feature, (x, c)/sqrt(1 + c²) with c = ½ beside centred rows and 1 beside others.
         scaling: how rows are brought into the unit ball: "unit", "centred", "clip", "bound", "largest" (`Dataset.rescale`) or
             "automatic", which is `Dataset.automatic_scaling`.
         n: number of rows, for "census" only (100 to 1,000,000).

@@ -37,6 +37,7 @@ class LinearMap:
         low, high: (d,) declared ranges, infinite where whole rows are bounded.
         looked_at: what was read from the rows.
         radius: the declared norm by which whole rows are divided; None where each feature has a range.
+        constant: c of the constant feature, rows being (z, c)/sqrt(1 + c²).
     """
 
     centre: Floats
@@ -45,6 +46,7 @@ class LinearMap:
     high: Floats
     looked_at: tuple[str, ...] = ()
     radius: float | None = None
+    constant: float = 0.5
 
     def rows(self, X: Floats, intercept: bool) -> tuple[Floats, int]:
         """((n, d) or (n, d + 1) rows of norm at most 1, how many did not keep to what was declared)."""
@@ -56,14 +58,16 @@ class LinearMap:
             size = np.linalg.norm(z, axis=1)
             z /= np.maximum(1.0, size)[:, None]
         outside = (inside != X).any(axis=1) | (size > 1 + 1e-9)
-        return (np.hstack([z, np.ones((len(z), 1))]) * np.sqrt(0.5) if intercept else z), int(outside.sum())
+        if intercept:
+            z = np.hstack([z, np.full((len(z), 1), self.constant)]) / np.hypot(1.0, self.constant)
+        return z, int(outside.sum())
 
     def coefficients(self, theta: Floats, intercept: bool) -> tuple[Floats, Floats]:
         """((K, d) weights, (K,) offsets) in the rows' own units of parameters (K, d) or (K, d + 1)."""
         offset = np.zeros(len(theta))
         if intercept:
-            theta = theta * np.sqrt(0.5)
-            theta, offset = theta[:, :-1], theta[:, -1]
+            theta = theta / np.hypot(1.0, self.constant)
+            theta, offset = theta[:, :-1], theta[:, -1] * self.constant
         weights = theta * self.scale
         return weights, offset - weights @ self.centre
 

@@ -97,7 +97,7 @@ class RangesFound(Preparation):
             )
         return replace(
             dataset,
-            X=add_intercept(x) if dataset.intercept else x,
+            X=add_intercept(x, dataset.constant),
             norms=norms_before,
             encoder=changed,
             looked_at=tuple(name for name in dataset.looked_at if name not in found),

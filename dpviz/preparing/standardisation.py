@@ -69,7 +69,7 @@ class Standardised(Preparation):
         message = f"Features were standardised privately, for {100 * SHARE:g} % of μ²; rows longer than √k are clipped."
         return replace(
             dataset,
-            X=add_intercept(rows) if dataset.intercept else rows,
+            X=add_intercept(rows, float(dataset.intercept)),
             norms=lengths,
             scaling="clip",
             encoder=None,  # it knows ranges only

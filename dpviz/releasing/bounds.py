@@ -196,7 +196,7 @@ class _Trial:
     def measure(self, encoder: Encoder, budget: Budget, streams: list[np.random.SeedSequence]) -> _Measured:
         """Width, share clipped and accuracies of a run with this encoder."""
         spec, x = self.spec, encoder.rows(self.dataset.frame)
-        dataset = replace(self.dataset, X=add_intercept(x) if self.dataset.intercept else x)
+        dataset = replace(self.dataset, X=add_intercept(x, self.dataset.constant))
         split, model, built = split_of(spec, dataset), get_model(spec.model), spec.build()
         training, test = rows_in(dataset, split.train, class_weights(spec)), rows_in(dataset, split.test)
         lam = spec.lam or automatic_lam(built, spec.model, len(training), dataset.d, budget, dataset.person_rows)

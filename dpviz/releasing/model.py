@@ -36,7 +36,7 @@ class ReleasedModel:
         model: id of the model.
         theta: (m,) parameters.
         constant_label: -1 or +1 where one label for all rows was released in the place of a model.
-        intercept: whether rows get the constant feature.
+        constant: c of the constant feature that rows get, (x, c)/sqrt(1 + c²); 0 for none.
         classes: words for -1 and +1.
         encoder: how new rows become features.
         privacy: mechanism, hyperparameters, budgets and status, as plain values.
@@ -45,7 +45,7 @@ class ReleasedModel:
     model: str
     theta: Floats
     constant_label: float | None
-    intercept: bool
+    constant: float
     classes: tuple[str, str]
     encoder: Encoder
     privacy: dict[str, Any] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class ReleasedModel:
     def _scored(self, x: Floats) -> Floats:
         if self.constant_label is not None:
             return np.full(len(x), self.constant_label)
-        rows = Rows(add_intercept(x) if self.intercept else x, np.ones(len(x)))
+        rows = Rows(add_intercept(x, self.constant), np.ones(len(x)))
         return np.asarray(get_model(self.model).scores(self.theta[None], rows)[:, 0])
 
     def predict(
@@ -116,7 +116,7 @@ class ReleasedModel:
             "format": FORMAT,
             "model": self.model,
             "classes": list(self.classes),
-            "intercept": self.intercept,
+            "constant": self.constant,
             "constant_label": self.constant_label,
             "encoder": self.encoder.to_dict(),
             "privacy": self.privacy,
@@ -151,9 +151,12 @@ class ReleasedModel:
         label = values.get("constant_label")
         if label is not None and number("constant_label", label, fix=_DAMAGED) not in (-1, 1):
             raise InvalidInput("constant_label", f"must be -1 or 1, got {show(label)}", _DAMAGED)
-        privacy, intercept = values.get("privacy"), check_bool("intercept", values.get("intercept"))
+        privacy, constant = values.get("privacy"), values.get("constant")
+        if constant is None:  # a file of an earlier version, which knew (x, 1)/sqrt 2 alone
+            constant = float(check_bool("intercept", values.get("intercept")))
+        constant = check_range("constant", constant, 0.0, 1.0)
         made, model = Encoder.from_dict(encoder), str(values.get("model"))
-        needed = get_model(model).setting(10, len(made.names) + intercept, 1.0).m
+        needed = get_model(model).setting(10, len(made.names) + (constant > 0), 1.0).m
         if len(theta) != needed:  # before they are read one by one
             raise InvalidInput("theta", f"has {len(theta):,} numbers where {needed:,} are needed", _DAMAGED)
         check_text(FILE, json.dumps(values | {"theta": []}, ensure_ascii=False))
@@ -161,7 +164,7 @@ class ReleasedModel:
             model=model,
             theta=np.array([check_range("theta", value, -_LARGEST, _LARGEST) for value in theta]),
             constant_label=None if label is None else float(label),
-            intercept=intercept,
+            constant=constant,
             classes=(classes[0], classes[1]),
             encoder=made,
             privacy=privacy if isinstance(privacy, dict) else {},

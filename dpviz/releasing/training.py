@@ -342,7 +342,7 @@ def model_of(
         model=run.spec.model,
         theta=made.theta,
         constant_label=None if fit.constant_label is None else float(fit.constant_label[0, 0]),
-        intercept=dataset.intercept,
+        constant=dataset.constant,
         classes=dataset.label_names,
         encoder=encoder,
         privacy=privacy_of(run, cal, rows, made),

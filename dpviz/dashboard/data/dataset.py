@@ -149,7 +149,8 @@ def preprocessing(dataset: Dataset, spec: RunSpec) -> None:
             st.markdown("That looks at no other row, so it costs no privacy.")
         if dataset.intercept:
             st.markdown("A constant feature is added inside the unit ball, and is regularised with the rest:")
-            st.latex(r"x_i \leftarrow (x_i, 1)/\sqrt{2}")
+            c = "1/2" if dataset.constant < 1 else "1"
+            st.latex(rf"x_i \leftarrow (x_i, c)/\sqrt{{1 + c^2}}, \quad c = {c}")
         if any(one.id == "ranges" for one in dataset.preparations):
             repeat.python_of(
                 spec, "rows = dataset_of(spec)\nrows.X, rows.y", "from dpviz.experiments.run.resolve import dataset_of"

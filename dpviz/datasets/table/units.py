@@ -49,7 +49,7 @@ class Units:
 
     def read(self, row: int, x: Floats) -> list[str]:
         """(d,) feature values of a vector (d,) in the data's own units, as row `row` (by row id) would read them."""
-        factor = self.dataset.row_factors(self.dataset.scaling)[row] * (np.sqrt(0.5) if self.dataset.intercept else 1.0)
+        factor = self.dataset.row_factors(self.dataset.scaling)[row] / np.hypot(1.0, self.dataset.constant)
         known = zip(self._features, self._lost, x, strict=False)
         texts = [_scaled(v) if lost else self._text(*feature, float(v / factor)) for feature, lost, v in known]
         return texts + [_scaled(v) for v in x[len(texts) :]]

@@ -80,7 +80,7 @@ class Plane:
         grid = np.stack(np.meshgrid(*self.axes), axis=-1)
         if self.view.exact:
             flat = grid.reshape(-1, 2)
-            rows = Rows(add_intercept(flat) if self.dataset.intercept else flat, np.ones(len(flat)))
+            rows = Rows(add_intercept(flat, self.dataset.constant), np.ones(len(flat)))
             return np.asarray(get_model(self.model).scores(theta, rows).T.reshape(len(theta), *grid.shape[:2]), float)
         rows = Rows(self.dataset.X[self.view.ids], np.ones(len(self.view.ids)))
         design = add_ones(self.view.points)
