@@ -196,7 +196,7 @@ def test_every_scaling_is_what_it_says(name: str) -> None:
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_the_constant_feature_stays_and_units_are_found_again(scaling: str) -> None:
     dataset = dpviz.load_dataset("breast-cancer", scaling=scaling)
-    np.testing.assert_allclose(dataset.X[:, -1], np.sqrt(0.5))
+    np.testing.assert_allclose(dataset.X[:, -1], np.sqrt(0.2 if scaling == "centred" else 0.5))
     assert np.linalg.norm(dataset.X, axis=1).max() <= 1 + 1e-12
     back = Units(dataset).read(7, dataset.X[7])
     assert back[0] == f"{dataset.frame.iloc[7, 0]:.4g}"

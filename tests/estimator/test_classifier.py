@@ -73,10 +73,9 @@ def test_coefficients_are_those_of_the_engine() -> None:
         z = x / (1.0 if "data_norm" in options else np.sqrt(2))
         engine = dpviz.models.LinearModel("logistic", "", dpviz.models.get_model("logistic").loss)
         signs = np.where(y == "b", 1.0, -1.0)
-        theta = engine.minimise(dpviz.models.Rows(np.column_stack([z, np.ones(len(z))]) / np.sqrt(2), signs), 0.01)
-        np.testing.assert_allclose(
-            model.decision_function(frame), np.column_stack([z, np.ones(len(z))]) / np.sqrt(2) @ theta, atol=1e-6
-        )
+        inside = np.column_stack([z, np.full(len(z), 0.5)]) / np.sqrt(1.25)
+        theta = engine.minimise(dpviz.models.Rows(inside, signs), 0.01)
+        np.testing.assert_allclose(model.decision_function(frame), inside @ theta, atol=1e-6)
         assert list(model.feature_names_in_) == ["u", "v"]
 
 

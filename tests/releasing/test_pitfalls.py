@@ -99,7 +99,7 @@ def test_9_nothing_is_given_away_beside_the_model() -> None:
     assert fitted == {"coef_", "intercept_", "classes_", "guarantee_", "n_features_in_"}
     made = dpviz.release(dpviz.RunSpec("census-100", mechanism="dp-gd", params={"steps": 2}))
     assert "Accuracy on the rows is left out" in made.card
-    assert vars(made.model).keys() == {"model", "theta", "constant_label", "intercept", "classes", "encoder", "privacy"}
+    assert vars(made.model).keys() == {"model", "theta", "constant_label", "constant", "classes", "encoder", "privacy"}
 
 
 def test_10_randomness_is_new_and_nobody_elses() -> None:
