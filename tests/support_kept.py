@@ -31,7 +31,7 @@ LONG = 12  # numbers of an array that are kept one by one; of longer ones, two w
 
 Numbers = list[Any]
 _NUMBER = re.compile(r"(?<![\w#.+/])[-−]?\d{1,12}(?:,\d{3}\b){0,3}(?:\.\d+)?(?:e[-+]\d\d)?(?![\w+/=])")
-_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORD = re.compile(r'"bdata":"[^"]*"|(#[0-9a-f]{6}\b|[^\W\d_]{2,})')  # not those of arrays in base 64
 _LISTED = re.compile(r"rgba?\(.*?\)|\[[^\[\]]*\]")  # a colour, or an array in JSON: commas stand between numbers there
 
 
@@ -42,7 +42,7 @@ def numbers_in(text: str) -> list[float]:
 
 
 def words(text: str) -> int:
-    """A sum over the words of a text that is another one for other words."""
+    """A sum over the words and colours of a text that is another one for other words."""
     return zlib.crc32(" ".join(_WORD.findall(text)).encode())
 
 
@@ -152,6 +152,6 @@ def answer(command: str) -> Any:
     return [bool(seen), *([words(line), *numbers_in(line)] for line in "".join(texts).splitlines())]
 
 
-def drawn(figure: Any) -> list[np.ndarray]:
-    """The numbers of a figure and of its drawing, in twelve parts."""
-    return np.array_split(numbers_in(figure.to_json() + picture(figure, "name")), 12)
+def drawn(figure: Any) -> list[Any]:
+    """The numbers of a figure and of its drawing, in twelve parts, and their words and colours."""
+    return [*np.array_split(numbers_in(text := figure.to_json() + picture(figure, "name")), 12), words(text)]

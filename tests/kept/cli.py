@@ -12,6 +12,7 @@ from support_kept import answer, numbers_in
 
 import dpviz
 from dpviz.cli import main, metrics, run, start, sweep
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
 from dpviz.dashboard.frame import headless
@@ -19,6 +20,23 @@ from dpviz.reporting import Text
 
 _SHOWN = re.compile(
     r'(?<=href=")http[^"]*|(?<=\.html">)[^<]+|(?<=<h[12]>)[^<]+|(?<=(?:nce|ect|rge)">)[^<]+|(?<=<p>)(?!Made)[^<]+'
+)
+
+#: (file, command whose first whole number it checks): names and limits are kept
+LIMITED = (
+    ("app", "app --port 7"),
+    *(("audit", f"audit --{words}") for words in ("runs 40", "pair without --row 3")),
+    ("calibrate", "calibrate --n 5 --d 2"),
+    ("one_run", "calibrate --mechanism automatic --n 5 --d 2"),
+    ("claims", "list claims --test all --seed 3"),
+    ("influence", "influence --top 3"),
+    ("membership", "audit --membership"),
+    *(
+        ("sweep", f"sweep --mechanisms dp-gd --{words}")
+        for words in ("folds 2 --jobs=-1 --repeats 3", "epsilons 1:4:2", "jobs 2")
+    ),
+    *(("release", f"release --out m --{words}") for words in ("tried 3", "audit 3", "all-rows --public-n 9")),
+    ("gallery", "report --all --out m --figure-rows 9"),
 )
 
 
@@ -94,6 +112,7 @@ def cli_examples() -> Iterator[Any]:
             "sweep --dataset teaching --mechanisms output-gaussian --epsilons 0.5,2 --seeds 2 --no-cache --metric roc-auc "
             "--metric recall@fpr=0.3 --metric brier"
         ),
+        answer("sweep kept_table.csv --target outcome --mechanisms output-gaussian --epsilons 1 --seeds 2 --no-cache"),
         answer("list claims --test dbdp-noise-rate"),
         answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
         answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),
@@ -121,6 +140,11 @@ def cli_examples() -> Iterator[Any]:
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
         [[action.dest for action in one._actions if not action.help] for one in main.parser()._actions[-1].choices.values()],
         "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),
+        "\n".join(
+            str(limits.call_args_list)
+            for limits in [mock.Mock(side_effect=InvalidInput("a number", "is looked at", ""))]
+            if [mock.patch(f"dpviz.cli.{file}.check_integer", limits)(main.main)(words.split()) for file, words in LIMITED]
+        ),
         [sweep._jobs(text) for text in ("-1", "1", "3")],
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]

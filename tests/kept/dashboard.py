@@ -4,6 +4,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,8 @@ import pandas as pd
 import dpviz
 from dpviz.auditing.runs import one_run_of
 from dpviz.dashboard.accounting import comparison, ledger
-from dpviz.dashboard.audit import attack, one_training
-from dpviz.dashboard.frame import pinned, ranking, server, sidebar
+from dpviz.dashboard.audit import attack, one_training, ordinary_rows
+from dpviz.dashboard.frame import address, pinned, ranking, server, sidebar
 from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs
@@ -82,11 +83,41 @@ def audit_examples() -> Iterator[Any]:
             for m in ("output-gaussian", "pidp-sgd", "non-private")
             for r in [one_run_of(dpviz.RunSpec("teaching", mechanism=m, seeds=1), 40)[1]]
         ),
+        [  # jobs are the same ones at another number of noise draws
+            [len({*keys[0::3], *keys[1::3]}), len({*keys[0::3], *keys[2::3]})]
+            for start, others in (
+                (
+                    attack.attack,
+                    [attack.Asked("two-rows", *rest) for rest in ((1, 2, 40), (2, 1, 40), (None, 2, 40), (1, 2, 50))],
+                ),
+                (ordinary_rows.attack, [64, 128]),
+            )
+            for same_key in [mock.patch.object(ordinary_rows.tasks, "attack_job", lambda key, *rest: [key, *rest[1:]])(start)]
+            for specs in [[dpviz.RunSpec("teaching", epsilon=e, seeds=k) for e, k in ((1.0, 1), (1.0, 2), (2.0, 1))]]
+            for keys in [[str(same_key(spec, asked)) for asked in others for spec in specs]]
+        ],
     ]
 
 
 def frame_examples() -> Iterator[Any]:
-    yield from [[sidebar._offered(m) for m in ("logistic", "svm", "mlp")], [server._load_other_pages()]]
+    yield from [
+        [sidebar._offered(m) for m in ("logistic", "svm", "mlp")],
+        [
+            f"dpviz.{name}" in loaded
+            for loaded in [set[str]()]
+            if mock.patch.object(server.importlib, "import_module", loaded.add)(server._load_other_pages)() is None
+            for name in ("dashboard.jobs", "dashboard.groups.scores", "papers.claims.catalogue", "cli.run")
+        ],
+        [
+            mock.patch.object(address.st, "session_state", {address._OWN: {"row": "3"}})(address.complete)(query)
+            for query in (
+                {},
+                {"mechanism": "dp-gd", "epsilon": "2", "dp-gd.steps": "7", "row": "4", "want": "70"},
+                {"dataset": "iris", "lesson": "attack", "rsgd.epochs": "3"},
+            )
+        ],
+        [address._known(key) for key in ("epsilon", "row", "dp-gd.steps", "dp-gd.epochs", "x.steps", "steps", "v")],
+    ]
 
 
 def guarantees_examples() -> Iterator[Any]:

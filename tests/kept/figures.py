@@ -11,6 +11,7 @@ from dpviz.figures import (
     accuracy,
     claims,
     data,
+    gauges,
     groups,
     heat,
     influence,
@@ -164,6 +165,10 @@ def influence_examples() -> Iterator[Any]:
                 )
             )
             for b in (np.inf, 0.05, 100.0)
+        ],
+        [  # a row that moves nothing, and nothing but such rows
+            drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.THEMES["light"]))
+            for x in (np.r_[0.0, 0.1], np.zeros(2))
         ],
     ]
 
@@ -339,7 +344,7 @@ def figures_examples() -> Iterator[Any]:
                 style.fade("#204060", 0.3),
                 style.escape("<a & b>"),
                 style.shorten("a very long name of a column of a table"),
-                style.contrast("#ffffff", "#204060").__format__(".6f"),
+                *(f"{style.contrast(colour, '#ffffff'):.6f}" for colour in ("#204060", "#000000", "#777777")),  # 21, 4.48 (WCAG)
             ]
         ),
         [
@@ -366,8 +371,37 @@ def figures_examples() -> Iterator[Any]:
                 (1, {"height": 260, "narrow": True}),
             )
         ],
+        [
+            drawn(
+                gauges.gauges(
+                    [
+                        gauges.Gauge("accuracy", parts, [gauges.Mark("private", 0.6), gauges.Mark("non-private", 0.93, "dot")]),
+                        gauges.Gauge("attack", [gauges.Part("", 0.5, 0.62, "attack")], marks),
+                    ],
+                    style.Look("DP-GD", "#1f77b4", "dash", "diamond"),
+                    style.THEMES["light"],
+                    shares=shares,
+                )
+            )
+            for shares in (True, False)
+            for parts in (
+                [
+                    gauges.Part("", 0.0, 0.6, "base"),
+                    gauges.Part("noise", 0.6, 0.85, "noise"),
+                    gauges.Part("t", 0.93, 0.8, "training"),
+                ],
+                [gauges.Part("", 0.0, 0.6, "base")],
+            )
+            for marks in ([gauges.Mark(f"{at:.0%}", at) for at in (0.5, 0.62)], [gauges.Mark(f"bet {k}", 0.55) for k in range(4)])
+        ],
+        [
+            gauges._place(at, width, [(0, 50.0, 60.0), (1, 52.0, 70.0), (2, 64.0, 99.0)][:k], (40.0, 101.0))
+            for at, width in ((90.0, 8.0), (55.0, 8.0), (62.0, 9.0), (41.0, 9.0), (100.5, 4.0), (58.0, 40.0))
+            for k in range(4)
+        ],
         [f(v, t) for f in (groups._share_range, groups._score_range) for v in ([], [0.52, 0.93]) for t in (True, False)],
         [style.look(style.THEMES["dark"], "a", f, r).dash for f in style.THEMES["dark"].families for r in range(5)]
         + [style.tens(0.3, shares=s) for s in (True, False)]
-        + [style.stack([0.1, 0.11, 0.5, 0.1], 0.05), style.margin(left=3), style.room_for(["abc", "a longer name"])],
+        + [style.stack(x, w) for x, w in (([0.1, 0.11, 0.5, 0.1], 0.05), ([0.2, 5.0, 0.1, -0.1, 5.3], 1.0), (np.zeros(25), 1.0))]
+        + [style.margin(left=3), style.room_for(["abc", "a longer name"])],
     ]

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.testing.v1 import local_script_runner
 from support import mostly_long
 from support_kept import LONG, Numbers, numbers, numbers_in, same, words
 from support_pages import opened, settled
@@ -31,7 +32,8 @@ from dpviz.reporting import Chart
 PARTS = 3  # of an element with many numbers; two sums of each are kept
 _SEEN = (
     "label help placeholder options disabled default min max step format type icon weight gap_config vertical_alignment "
-    "flex_container popover columns alt ignore_rerun unsafe_allow_javascript"
+    "flex_container popover columns alt ignore_rerun unsafe_allow_javascript wrap_lines language expanded selection_mode config "
+    "hide_anchor page query_string horizontal label_visibility accept_new_options max_upload_size_mb max_selections"
 ).split()
 
 A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
@@ -109,7 +111,10 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     "guarantees-attacker": ("Guarantees", {"seed": "7", "attacker": "tpr=0.05@fpr=0.01"}),
     "sensitivity-passes": ("Sensitivity", {"mechanism": "rsgd", "rsgd.epochs": "20", "part": "training"}),
     "excess-risk-features": ("Sensitivity", {"mechanism": "dp-gd", "risk": "d", "lam": "0.05", "press": "start.excess-d"}),
-    "groups-beside": ("Groups", {"mechanism": "dp-gd", "group": "kind", "pinned": A}),
+    "groups-beside": (
+        "Groups",
+        {"dataset": "census-1000", "mechanism": "dp-gd", "group": "region", "pinned": A.replace("teaching", "census-1000")},
+    ),
     "person-beside": ("Person", {"mechanism": "dp-gd", "dataset": "census-300", "pinned": A.replace("teaching", "census-300")}),
     "one-model-beside": ("One_model", {"mechanism": "dp-gd", "pinned": A, "metric": "roc-auc"}),
     "sensitivity-beside": ("Sensitivity", {"mechanism": "rsgd-ar", "pinned": A, "part": "rates", "table": "pidp"}),
@@ -119,7 +124,7 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "story-beside": ("", {"mechanism": "dp-gd", "pinned": A, "bets": "true"}),
     "story-present": ("", {"present": "1", "scene": "2", "mechanism": "dp-gd", "epsilon": "0.7"}),
-    "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4"}),
+    "story-person": ("", {"mechanism": "output-gaussian", "epsilon": "300", "who": "typical", "trainings": "4", "scene": "4"}),
     "trade-off-tuned": (
         "Trade-off",
         {
@@ -135,7 +140,14 @@ CASES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "groups-age": (
         "Groups",
-        {"mechanism": "output-gaussian", "dataset": "census-300", "group": "age", "cuts": "30,50", "of": "f1"},
+        {
+            "dataset": "census-1000",
+            "mechanism": "output-gaussian",
+            "group": "age",
+            "cuts": "30,50",
+            "of": "mean_score",
+            "pinned": "dataset=census-1000&mechanism=majority&seeds=2",
+        },
     ),
 }
 NARROW = (*(name for name in CASES if name.endswith("-beside")), "excess-risk-features", "trade-off-tuned", "guarantees-unproved")
@@ -144,6 +156,7 @@ STATES: dict[str, dict[str, Any]] = {
     **{name: {charts.NARROW: True} for name in NARROW},
     "data-own": {"dpviz.table": ("people.csv", read_csv((Path(__file__).parents[1] / "kept_table.csv").read_bytes()))},
     "person-rule": {"dpviz.group": np.arange(40, 80)},
+    "story": {"dpviz.scene": "1"},  # from which the browser is scrolled
 }
 
 
@@ -181,8 +194,9 @@ def file_of(mime: str, data: Any) -> Numbers:
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Parts of a page by their names: if they show real rows and name their run, words of pictures, and saved files."""
+    """Parts of a page by their names: if they show real rows and name their run, words of pictures, saved files, and sizes."""
     found, keep, button = dict[str, Any](), recorder.keep, st.download_button
+    parse = local_script_runner.parse_tree_from_messages
 
     def keep_part(key: str, part: Any, *, rows: bool = False, of: Any = None) -> None:
         found[key] = [rows, of is not None]
@@ -194,6 +208,13 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found[f"file {file_name}"] = partial(file_of, mime, data)
         return bool(button(label, data, file_name, mime, **more))
 
+    def parsed(messages: list[Any]) -> Any:
+        elements = [message.delta.new_element for message in messages if message.delta.HasField("new_element")]
+        sizes = " ".join(sorted(f"{one.WhichOneof('type')} {one.width_config} {one.height_config}" for one in elements))
+        found["sizes"] = [words(sizes), *numbers_in(sizes)]
+        return parse(messages)
+
+    monkeypatch.setattr(local_script_runner, "parse_tree_from_messages", parsed)
     monkeypatch.setattr(saved, "load", partial(saved.load, Path(__file__).with_name("kept_verdicts.json")))
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
     monkeypatch.setattr(view, "LESSONS", [LESSONS[k] for k in (5, 7, 9)])

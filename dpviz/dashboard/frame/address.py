@@ -97,7 +97,7 @@ def seed(query: Mapping[str, str], own: Sequence[str] = ()) -> None:
     """Sets every control from an address and keeps what was wrong with it."""
     kept: dict[str, str] = st.session_state.setdefault(_OWN, {})
     mistakes: list[InvalidInput] = []
-    kept |= {key: query[key] for key in page_keys() if key in query}
+    kept |= {key: value for key, value in query.items() if key in page_keys()}
     query = links.drop_version(query, mistakes)
     kept |= {key: query.get(key, "") for key in own}
     spec = resolve(RunSpec.from_query(query, mistakes), mistakes).request

@@ -136,7 +136,9 @@ def methods_field(spec: RunSpec) -> fields.Field[tuple[str, ...]]:
 def tune_field(spec: RunSpec) -> fields.Field[tuple[str, str] | None]:
     """The two settings that are tuned."""
     names = {name: knob.label for name, knob in tuning.declared_knobs(spec).items()}
-    return fields.Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
+    return fields.Field(
+        "tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), tuning.first_pair(spec)
+    )
 
 
 def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:
