@@ -20,6 +20,7 @@ import pandas as pd
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
 from dpviz.common.progress import Monitor
+from dpviz.common.threads import one_thread
 from dpviz.common.validate import InvalidInput
 from dpviz.figures.svg import picture
 from dpviz.privacy.noise import Noise
@@ -91,16 +92,17 @@ def _of_array(values: np.ndarray) -> Numbers:
 
 
 def shares(compute: Callable[[Monitor], Any]) -> list[float]:
-    """All that a computation tells its monitor."""
+    """All that a computation tells its monitor; by one thread, whose order is always the same."""
     seen: list[float] = []
-    compute(seen.append)
+    with one_thread(when=True):
+        compute(seen.append)
     return seen
 
 
 def progress(compute: Callable[[Monitor], Any]) -> Numbers:
-    """Of what a computation tells its monitor: whether it is more than one share, the largest, and whether they rise."""
+    """What a computation tells its monitor: whether it is more than one share, the largest, whether they rise, and each."""
     seen = shares(compute)
-    return [len(seen) > 1, max(seen), seen == sorted(seen)]
+    return [len(seen) > 1, max(seen), seen == sorted(seen), np.unique(np.round(seen, 6))]
 
 
 def kept_or_refused(compute: Callable[[], Any]) -> Numbers:

@@ -56,14 +56,14 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(name: str, tmp_path: Pa
 
 
 def test_stale_parts_go_and_young_ones_stay(tmp_path: Path) -> None:
-    old, young, other = tmp_path / ".part-old", files.part_folder(tmp_path), tmp_path / "kept"
-    old.mkdir()
-    (old / "inside").touch()
-    other.touch()
-    for path in (old, other):
-        os.utime(path, (0, 0))
+    young, folders = files.part_folder(tmp_path), [tmp_path / name for name in (".part-old", ".part-abcdefgh.kept", "kept")]
+    for folder in folders[:2]:
+        files.write(folder / "inside", b"half")
+    files.write_folder(folders[2], {"inside": b"whole"})  # the young part of the same name goes at once
+    for folder in (folders[0], folders[2]):
+        os.utime(folder, (0, 0))
     files.remove_stale_parts(tmp_path, 1000)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([young.name, "kept"])
+    assert {p.name for p in tmp_path.iterdir()} == {young.name, "kept"}
     files.remove_stale_parts(tmp_path / "nowhere", 0)
 
 

@@ -1,11 +1,12 @@
 """Examples of `dpviz.experiments`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from support import make_problem
-from support_kept import progress
+from support_kept import progress, shares
 
 import dpviz
 from dpviz.experiments.run import measure, run
@@ -33,10 +34,13 @@ from dpviz.experiments.sweeps import curves, folds, grid, sweep
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms.base import Training
 
+DESCENT = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)
+OUTPUT = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
+
 
 def run_run_examples() -> Iterator[Any]:
-    yield progress(lambda listen: run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), listen))
-    r = run.run(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+    yield progress(lambda listen: run.run(DESCENT, listen))
+    r = run.run(DESCENT)
     yield from [
         progress(lambda listen: run.run_epsilons(r.spec, [0.5, 2.0], monitor=listen)),
         [r.accuracy, r.theta, r.expected_accuracy, r.optimality_gap, r.metrics, r.calibration, r.non_private, r.majority],
@@ -85,27 +89,14 @@ def studies_cost_by_group_examples() -> Iterator[Any]:
 
 
 def studies_excess_risk_examples() -> Iterator[Any]:
-    m = excess_risk.excess_over_epsilon(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), [0.5, 4.0])
-    yield [
-        m,
-        excess_risk.table(m, excess_risk.theory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), m)),
-        excess_risk.share_of_the_start(excess_risk.theory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), m)),
-    ]
+    m = excess_risk.excess_over_epsilon(OUTPUT, [0.5, 4.0])
+    yield [m, excess_risk.table(m, excess_risk.theory(OUTPUT, m)), excess_risk.share_of_the_start(excess_risk.theory(OUTPUT, m))]
     m = excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200])
-    yield excess_risk.table(m, excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m))
+    yield excess_risk.table(m, excess_risk.theory(DESCENT, m))
     m = excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6])
     yield from [
-        [
-            m,
-            excess_risk.share_of_the_start(
-                excess_risk.theory(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), m)
-            ),
-        ],
-        progress(
-            lambda listen: excess_risk.excess_over_epsilon(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.5, 4.0], monitor=listen
-            )
-        ),
+        [m, excess_risk.share_of_the_start(excess_risk.theory(DESCENT, m))],
+        progress(lambda listen: excess_risk.excess_over_epsilon(DESCENT, [0.5, 4.0], monitor=listen)),
         progress(
             lambda listen: excess_risk.excess_over_n(
                 dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=listen
@@ -121,18 +112,16 @@ def studies_excess_risk_examples() -> Iterator[Any]:
 
 def studies_guarantees_examples() -> Iterator[Any]:
     yield from [
-        [vars(one) for one in guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))],
-        progress(
-            lambda listen: guarantees.guarantees(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), None, listen)
-        ),
+        [vars(one) for one in guarantees.guarantees(DESCENT)],
+        progress(lambda listen: guarantees.guarantees(DESCENT, None, listen)),
     ]
 
 
 def studies_inspected_examples() -> Iterator[Any]:
-    i = inspected.row_influence(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2))
+    i = inspected.row_influence(OUTPUT)
     yield from [
         inspected.unusual_columns(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=2.0), 7),
-        inspected.one_step(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        inspected.one_step(DESCENT),
         inspected.principal_plane(make_problem().rows.X),
         inspected.noise_size(np.arange(12.0).reshape(4, 3)),
         [inspected.sample(i), inspected.cheap(i), inspected.is_cheap(i, 3), inspected.approximation(i)],
@@ -143,8 +132,8 @@ def studies_inspected_examples() -> Iterator[Any]:
         [getattr(i, n) for n in vars(i) if isinstance(getattr(i, n), np.ndarray)],
         n,
         [len(inspected.noising_rows(dpviz.RunSpec("teaching", mechanism="pidp-sgd"), 0.5))],
-        inspected.plane(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
-        inspected.validation_rows(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        inspected.plane(DESCENT),
+        inspected.validation_rows(DESCENT),
         progress(
             lambda listen: inspected.retrain_without(
                 dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], listen
@@ -161,6 +150,7 @@ def studies_observed_examples() -> Iterator[Any]:
         ],
         observed.observed_movement(make_problem(), dpviz.RunSpec(mechanism="dp-gd").build(), dpviz.Budget(1.0, 0.001), 4),
         [observed.kinds_of(make_problem(model=m).setting) for m in ("logistic", "svm")],
+        shares(lambda listen: observed.sensitivity_over_n(OUTPUT, [200, 300], 1, monitor=listen)),
         progress(
             lambda listen: observed.observed_sensitivity(
                 make_problem(), dpviz.RunSpec(mechanism="output-gaussian").build(), 4, seed=0, monitor=listen
@@ -176,10 +166,7 @@ def studies_observed_examples() -> Iterator[Any]:
 
 def studies_odds_examples() -> Iterator[Any]:
     a = odds.attack_of(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=0.5))
-    yield from [
-        odds.odds_over(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.1, 1.0]),
-        [a.accuracy, a.best],
-    ]
+    yield from [odds.odds_over(DESCENT, [0.1, 1.0]), [a.accuracy, a.best]]
 
 
 def studies_releases_examples() -> Iterator[Any]:
@@ -192,35 +179,14 @@ def studies_releases_examples() -> Iterator[Any]:
 
 def studies_scaling_examples() -> Iterator[Any]:
     yield from [
-        [
-            scaling.axis(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name)
-            for name in scaling.axes(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
-        ],
-        scaling.bounds(
-            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-            scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
-        ),
-        scaling.used_sensitivity(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 50),
+        [scaling.axis(DESCENT, name) for name in scaling.axes(DESCENT)],
+        scaling.bounds(OUTPUT, scaling.axis(OUTPUT, "n")),
+        scaling.used_sensitivity(OUTPUT, 50),
         scaling.slopes(np.geomspace(1, 100, 20), np.geomspace(1, 100, 20) ** (-2) + 0.001),
-        scaling.bounds_at(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n", 80),
-        progress(
-            lambda listen: scaling.bounds(
-                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-                scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"),
-                listen,
-            )
-        ),
-        scaling.observed_table(
-            scaling.observe(
-                dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-                scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "lam"),
-                [],
-                2,
-            )
-        ),
-        scaling.reference(
-            scaling.axis(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), "n"), np.geomspace(1, 9, 25)
-        ),
+        scaling.bounds_at(OUTPUT, "n", 80),
+        progress(lambda listen: scaling.bounds(OUTPUT, scaling.axis(OUTPUT, "n"), listen)),
+        scaling.observed_table(scaling.observe(OUTPUT, scaling.axis(OUTPUT, "lam"), [], 2)),
+        scaling.reference(scaling.axis(OUTPUT, "n"), np.geomspace(1, 9, 25)),
     ]
 
 
@@ -228,8 +194,8 @@ def studies_story_examples() -> Iterator[Any]:
     s = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
     d = story.departure(s, dpviz.run(s).theta)
     yield from [
-        story.cost_over(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), [0.1, 1.0], "accuracy"),
-        story.leaver(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        story.cost_over(DESCENT, [0.1, 1.0], "accuracy"),
+        story.leaver(DESCENT),
         story.best_bet(0.75, 40),
         " ".join(
             str(story.leaver(dpviz.RunSpec("teaching", mechanism=m), w)) for m in ("dp-gd", "dbdp") for w in ("most", "typical")
@@ -246,9 +212,7 @@ def studies_story_examples() -> Iterator[Any]:
 def studies_trials_examples() -> Iterator[Any]:
     yield from [
         [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))],
-        progress(
-            lambda listen: trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "accuracy", listen)
-        ),
+        progress(lambda listen: trials.trials(DESCENT, "accuracy", listen)),
     ]
 
 
@@ -319,28 +283,31 @@ def run_examples() -> Iterator[Any]:
 
 def studies_examples() -> Iterator[Any]:
     yield from [
-        answers.cost_of_noise(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
-        answers.best_method(
-            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), ["output-gaussian", "dp-gd", "kst-objective"]
-        ),
-        answers.epsilon_for(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), 0.7),
-        answers.most_influential(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), 3),
+        answers.cost_of_noise(DESCENT),
+        answers.best_method(OUTPUT, ["output-gaussian", "dp-gd", "kst-objective"]),
+        answers.epsilon_for(DESCENT, 0.7),
+        answers.most_influential(OUTPUT, 3),
         answers.rows_with_noise(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2)),
         answers.sensitivity_ratio(dpviz.RunSpec("teaching", mechanism="rsgd-ar")),
-        answers.attack_bound(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
-        answers.largest_tolerated_epsilon(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), "advantage=0.1"),
-        answers.claimed_mechanism(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), ["dp-gd", "dbdp", "non-private"]
-        ),
+        answers.attack_bound(DESCENT),
+        answers.largest_tolerated_epsilon(DESCENT, "advantage=0.1"),
+        answers.claimed_mechanism(DESCENT, ["dp-gd", "dbdp", "non-private"]),
         decision_boundary.separation(
             np.array([[-1.0, 0.5], [2.0, 3.0], [0.3, -0.2], [1.0, 1.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
         ),
+        decision_boundary.separation(np.eye(3), np.ones(3)),
         [groups.columns(dpviz.load_dataset(name)) for name in ("census-300", "teaching")],
         groups.suggest_column(dpviz.load_dataset("census-300")),
         [
             [g.names, np.bincount(g.index)]
             for c in ("region", "age")
             for g in [groups.group(dpviz.load_dataset("census-300"), groups.Grouping(c), 60)]
+        ],
+        [
+            [g.names, np.bincount(g.index)]
+            for rows in [dpviz.load_dataset("census-300")]
+            for unknown in [rows.frame.assign(age=rows.frame["age"].where(np.arange(300) % 7 > 0))]
+            for g in [groups.group(replace(rows, frame=unknown), groups.Grouping("age", (30.0, 45.0)))]
         ],
         [
             [
@@ -352,28 +319,23 @@ def studies_examples() -> Iterator[Any]:
             for result in [dpviz.run(spec)]
             for split in [cost.split_cost(result)]
         ],
-        noise_comparison.accountable_methods(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)),
+        noise_comparison.accountable_methods(OUTPUT),
         [
             [vars(p)[k] for k in vars(p) if k != "mechanism"]
             for p in noise_comparison.published_noise(dpviz.RunSpec("teaching", mechanism="dp-gd"))
         ],
         [noise_comparison.change_method(dpviz.RunSpec("teaching", lam=0.3), m) for m in ("dp-gd", "kst-objective")],
-        scores.scores(
-            dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2),
-            dpviz.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)).theta,
-        ),
+        scores.scores(OUTPUT, dpviz.run(OUTPUT).theta),
     ]
 
 
 def sweeps_examples() -> Iterator[Any]:
     yield from [
-        grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)),
+        grid.first_pair(DESCENT),
         [
-            grid.values(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name, 3)
-            for name in grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
+            [laid.values, [[i, j, list(cell.replicas)] for i, j, cell in laid.cells], [one.field for one in laid.refused]]
+            for laid in [grid.lay(DESCENT, ("steps", "clip_norm"), ((5, 0, -1), (0.5, 1.0)), 2)]
         ],
-        [
-            grid.present_value(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), name)
-            for name in grid.first_pair(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
-        ],
+        [grid.values(DESCENT, name, 3) for name in grid.first_pair(DESCENT)],
+        [grid.present_value(DESCENT, name) for name in grid.first_pair(DESCENT)],
     ]

@@ -186,17 +186,19 @@ def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() 
 def test_three_sets_of_splits_must_say_the_same(
     outcomes: str, found: Outcome, tests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seeds = []
+    seeds, shares = list[int](), list[float]()
 
     def answer(context: Context) -> Verdict:
         context.drawn["teaching"] = 1
+        context.monitor(0.5)
         seeds.append(context.seed)
-        return Verdict(Outcome[outcomes.split()[context.seed - 5]], f"by seed {context.seed}")
+        return Verdict(Outcome[outcomes.split()[len(seeds) - 1]], f"by seed {context.seed}")
 
     claim = list_claims()["ip-beats-local"]
     monkeypatch.setattr("dpviz.papers.claims.CLAIMS", (replace(claim, test=answer),))
-    verdict = check("ip-beats-local", seed=5).verdict
-    assert (verdict.outcome, seeds) == (found, [5, 6, 7][:tests])
+    verdict = check("ip-beats-local", seed=2**32 - 2, monitor=shares.append).verdict
+    assert (verdict.outcome, seeds) == (found, [2**32 - 2, 2**32 - 1, 0][:tests])
+    assert shares == pytest.approx([1 / 6, 3 / 6, 5 / 6][:tests])
     assert f"by seed {seeds[-1]}" in verdict.because or found is not Outcome.CANNOT_TELL
 
 
