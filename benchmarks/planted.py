@@ -131,7 +131,7 @@ def record() -> tuple[Any, dict[str, float]]:
 
 
 def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list[str]:
-    """Quick tests that run a mistake, else those of code that names its module; files that name it, and with most, first."""
+    """Quick tests that run a mistake, else those of code that names its module; its room's examples, then its files first."""
 
     def tests_at(path: Path, some: Iterable[int]) -> set[str]:
         ran = lines.contexts_by_lineno(str(path))
@@ -145,7 +145,10 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
                 found |= tests_at(user, range(9999)) | {test for test in seconds if ROOT / test.split("::")[0] == user}
     files = Counter(test.split("::")[0] for test in found)
     near = {user.relative_to(ROOT).as_posix() for user in CODE if ".".join(parts) in user.read_text("utf-8")}
-    return sorted(found, key=lambda test: ((file := test.split("::")[0]) not in near, -files[file], seconds[test]))
+    return sorted(
+        found,
+        key=lambda test: (f"[{parts[1]}." not in test, (file := test.split("::")[0]) not in near, -files[file], seconds[test]),
+    )
 
 
 def outcome(path: str, source: str, tests: list[str], marks: str = "not long and not before_release", most: int = TIME) -> int:

@@ -233,7 +233,7 @@ def sweeps_curves_examples() -> Iterator[Any]:
         [curves.row_at(curves.summarise(t), "nothing", 1.0)],
         [groups._quantiles(np.array(v), (0.25, 0.5, 0.75)) for v in ([1.0] * 5 + [2.0], [1.234, 5.678, 9.012], [1.01, 1.02])],
         [sweep._named(chosen) for chosen in ("dp-gd", {"dp-gd": {"steps": 3}}, ("dp-gd", "dbdp"))],
-        [curves.summarise(t), curves.summarise(t, "optimality_gap", "mean")],
+        [curves.summarise(t), curves.summarise(t, band="mean"), curves.summarise(t, "optimality_gap", "mean")],
     ]
 
 
@@ -331,7 +331,7 @@ def studies_examples() -> Iterator[Any]:
 
 def sweeps_examples() -> Iterator[Any]:
     yield from [
-        grid.first_pair(DESCENT),
+        [grid.first_pair(replace(DESCENT, mechanism=name)) for name in ("dp-gd", "rsgd-ar", "dp-agd", "non-private")],
         [
             [laid.values, [[i, j, list(cell.replicas)] for i, j, cell in laid.cells], [one.field for one in laid.refused]]
             for laid in [grid.lay(DESCENT, ("steps", "clip_norm"), ((5, 0, -1), (0.5, 1.0)), 2)]

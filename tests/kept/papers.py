@@ -13,10 +13,12 @@ from support_kept import numbers_in, words
 
 import dpviz
 from dpviz.auditing.attacks.study import attack_run
+from dpviz.experiments.studies import excess_risk
 from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.papers import checks, claims, numbers, rate_tables, rates, saved, sentences, sets, sources, verdict
+from dpviz.papers import checks, claims, numbers, rate_curves, rate_tables, rates, saved, sentences, sets, sources, verdict
 from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, risk, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
+from dpviz.papers.figures import catalogue, networks
 from dpviz.papers.verdict import Outcome, Scope
 
 
@@ -171,6 +173,44 @@ def papers_examples() -> Iterator[Any]:
         ),
         verdict.counts([verdict.Comparison("a", h, "") for h in (True, True, None, False, False, False)]),
     ]
+
+
+def figures_examples() -> Iterator[Any]:
+    """Panels and methods of the papers' figures, how they are computed here, and published rates beside what was measured."""
+    with mock.patch.dict("os.environ", {"DPVIZ_DATA": "nowhere", "DPVIZ_CACHE": "nowhere"}):  # no set of a paper is there
+        panel = catalogue.setup("ip-2-adult-mlp")
+        small = replace(panel, values=panel.values | {"dataset": "teaching", "model": "mlp-4", "seeds": 2})
+        yield from [
+            [[f.id, f.low, f.high, f.points, f.lam, f.fixed, f.panels, f.methods] for f in catalogue.FIGURES],
+            [
+                [name, made.values, made.splits, numbers_in(notes), words(notes)]
+                for name in catalogue.PANELS
+                for made in [catalogue.setup(name)]
+                for notes in [" ".join(made.notes)]
+            ],
+            [
+                [numbers_in(rows), words(rows)]
+                for f in catalogue.FIGURES
+                for rows in [" ".join(word for row in catalogue.settings(f"{f.id}-{next(iter(f.panels))}") for word in row)]
+            ],
+            # networks that a method refuses, and panels without
+            *(
+                [[t["epsilon"].to_numpy(), t["seed"].to_numpy()] for t in networks.measure(one, (0.1, 1.0))]
+                for one in (small, catalogue.setup("ip-2-adult-lr"), catalogue.setup("dbdp-1-adult-mlp"))
+            ),
+            [
+                [
+                    [c.row.method, c.own, c.slope, c.value, c.scaled]
+                    for c in rate_curves.rate_curves(spec, over, over.measure(spec, at))
+                ]
+                for spec in (dpviz.RunSpec("teaching", mechanism=name, seeds=2, epsilon=0.5) for name in ("dp-gd", "dbdp"))
+                for over, at in zip(excess_risk.AXES.values(), ([0.5, 1.0, 4.0], [200, 300, 400], [3, 6, 9]), strict=True)
+            ],
+            [
+                rate_curves.facts_of(dpviz.RunSpec("teaching", mechanism=name))
+                for name in ("dp-gd", "majority", "output-gaussian")
+            ],
+        ]
 
 
 def claims_examples() -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import dpviz
 from dpviz.common.random import spawn
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms import Training
-from dpviz.papers import checks, numbers
+from dpviz.papers import checks
 from dpviz.papers.claims import list_claims
 from dpviz.papers.figures import catalogue, networks
 from dpviz.papers.numbers import difference
@@ -189,18 +188,6 @@ def test_networks_have_the_published_noise_and_no_guarantee(name: str) -> None:
         scale, extra = 2 * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon, 2 * 0.5 / epsilon
         found = -problem.model.sum_gradient(theta, problem.rows) - (200 * 0.01 + extra) * theta
     np.testing.assert_allclose(found, scale * GAUSSIAN.sample(spawn(3, 2), problem.m), atol=1e-4)
-
-
-def test_a_panel_of_networks_has_numbers_of_methods_that_refuse_them() -> None:
-    panel = catalogue.setup("ip-2-adult-mlp")
-    small = replace(panel, values=panel.values | {"dataset": "teaching", "model": "mlp-4", "seeds": 2})
-    tables = networks.measure(small, (0.1, 1.0))
-    assert [len(numbers.draws(one, name, "accuracy")) for one, name in zip(tables, networks.METHODS, strict=True)] == [2, 2]
-    assert (
-        networks.measure(catalogue.setup("ip-2-adult-lr"), (0.1,))
-        == networks.measure(catalogue.setup("dbdp-1-adult-mlp"), ())
-        == []
-    )
 
 
 def test_a_table_in_the_data_folder_is_taken_for_the_papers_set(tmp_path: Path) -> None:

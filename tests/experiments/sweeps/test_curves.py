@@ -9,27 +9,11 @@ from support import assert_refused
 
 import dpviz
 from dpviz.experiments.sweeps import curves, grid
-from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
 from dpviz.privacy.accounting.division import random_search
-
-SPEC = SweepSpec(dataset="teaching", mechanisms=["cms-output", "dp-gd"], epsilons=[0.1, 1.0, 10.0], seeds=12)
-
-
-@pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
-    return run_sweep(SPEC)
 
 
 def made(means: list[float], epsilons: list[float], status: str = "proved") -> pd.DataFrame:
     return pd.DataFrame({"mechanism": "m", "epsilon": epsilons, "mean": means, "status": status})
-
-
-def test_band_of_the_mean(table: pd.DataFrame) -> None:
-    summary = curves.summarise(table, band="mean")
-    exact, sampled = summary[summary.exact], summary[~summary.exact]
-    assert (exact["low"] == exact["high"]).all()
-    assert (sampled["low"] <= sampled["mean"]).all()
-    assert (sampled["high"] >= sampled["mean"]).all()
 
 
 @pytest.mark.parametrize(
@@ -87,13 +71,6 @@ def test_the_interval_of_a_needed_budget_holds_it_and_shrinks_with_more_draws() 
 
 
 TUNED = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=3, lam=0.01)
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "first"), [("dp-gd", "step_size"), ("rsgd-ar", "step_size"), ("dp-agd", "splits"), ("non-private", None)]
-)
-def test_a_search_begins_with_lambda_and_what_the_rows_can_tell(mechanism: str, first: str | None) -> None:
-    assert grid.first_pair(dpviz.RunSpec("teaching", mechanism=mechanism)) == (None if first is None else (first, "lam"))
 
 
 def test_what_is_guaranteed_is_never_tuned() -> None:
