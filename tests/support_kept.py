@@ -113,6 +113,15 @@ def kept_or_refused(compute: Callable[[], Any]) -> Numbers:
         return ["refused", refused.field]
 
 
+def refusal(compute: Callable[[], Any]) -> str:
+    """What is said of a value that is refused; "" of others."""
+    try:
+        compute()
+    except InvalidInput as refused:
+        return str(refused)
+    return ""
+
+
 def same(one: Any, other: Any, near: float = 1e-10) -> bool:
     """True where two kept values agree to the precision.
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from support import make_problem
 from support_kept import progress, shares
 
 import dpviz
-from dpviz.experiments.run import measure, run
+from dpviz.experiments.run import measure, run, settings
 from dpviz.experiments.studies import (
     answers,
     cost,
@@ -326,6 +327,56 @@ def studies_examples() -> Iterator[Any]:
         ],
         [noise_comparison.change_method(dpviz.RunSpec("teaching", lam=0.3), m) for m in ("dp-gd", "kst-objective")],
         scores.scores(OUTPUT, dpviz.run(OUTPUT).theta),
+    ]
+
+
+def views_examples() -> Iterator[Any]:
+    """What the pages draw of a run: scores, planes, groups, noise and names of rows."""
+    census = replace(OUTPUT, dataset="census-300", seeds=3)
+    measured = [scores.scores(spec, dpviz.run(spec).theta) for spec in (OUTPUT, replace(DESCENT, model="svm"))]
+    report = groups.report(releases.releases(replace(census, dataset="census-1000"), [0.5, 2.0]), Grouping("region"))
+    rows, seen = dpviz.load_dataset("teaching"), inspected.inspect(replace(DESCENT, mechanism="dbdp"))
+    yield from [
+        [
+            [one.usual, one.span, one.confusion(0.4), *(curve().drop(columns="model") for curve in curves_of)]
+            for one in measured
+            if one is not None
+            for curves_of in [(one.distribution, one.roc, one.precision_recall, one.reliability)]
+        ],
+        "\n".join(" ".join(map(str, row)) for one in measured if one for row in one.matrix(0.6, ("no", "yes")).to_numpy()),
+        [
+            [plane.view.names, plane.view.limits, plane.view.exact, *plane.axes, plane.outlier, plane.labels, plane.scores(theta)]
+            for spec, m in (
+                (DESCENT, 2),
+                (census, 2),
+                (replace(DESCENT, model="mlp-4"), 2),
+                (replace(census, dataset="iris"), 400),
+            )
+            for theta in [dpviz.run(spec).theta]
+            for plane in [decision_boundary.plane_of(spec, m, theta.shape[1])]
+        ],
+        [
+            [report.curves(m), report.gaps(m), *(report.baseline_gap(model, m) for model in ("non-private", "majority"))]
+            for m in groups.MEASURES
+        ],
+        list(noise_comparison.metrics_by_noise(OUTPUT, OUTPUT.build(), dpviz.run(OUTPUT).calibration, [0.0, 0.1]).values()),
+        [[one.needed, one.ratio] for one in noise_comparison.published_noise(DESCENT)],
+        " | ".join(
+            inspected.row_name(each, k)
+            for each in (rows, replace(rows, beside=pd.DataFrame({"side": 1, "name": [f"p{k}" for k in range(rows.n)]})))
+            for k in (0, 7)
+        ),
+        [seen.position(int(seen.row_ids[5])), seen.epsilon, seen.rms_noise, seen.timeline],
+        "\n".join(
+            f"{name}: {knob.label}; {knob.describe()}; {knob.in_words(getattr(DESCENT, name))}"
+            for name, knob in settings.SETTINGS.items()
+        ),
+        [
+            answers.Answer(value, 0.2, 0.4, right, pd.DataFrame(), "").accepts(given)
+            for value, right in ((0.3, ()), ("a", ("a", "b")))
+            for given in (0.1, 0.2, 0.4, 0.5, "a", "b", "c")
+            if isinstance(given, str) == isinstance(value, str)
+        ],
     ]
 
 

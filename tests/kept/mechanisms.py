@@ -6,14 +6,72 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from support import make_problem, noisy_sums
+from support_kept import refusal
 
 import dpviz
 from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
-from dpviz.mechanisms.capabilities import BoundsDistance
+from dpviz.mechanisms.capabilities import BoundsDistance, CountsSteps, HasExcessTheory, HasTrace, HasWorstPair, ProtectsQuery
 from dpviz.models import get_model
 from dpviz.models.products import SparseProducts
 from dpviz.privacy.accounting.events import Gaussian
+
+
+def capabilities_examples() -> Iterator[Any]:
+    """What every mechanism says beside its calibration, and what it offers to set."""
+    problem, budget, built = make_problem(), dpviz.Budget(1.0, 0.001), [cls() for cls in registry.list_mechanisms().values()]
+    yield from [
+        [
+            [
+                [b.id, k, *(v for v in vars(knob).values() if isinstance(v, bool | int | float | tuple))]
+                for k, knob in b.knobs().items()
+            ]
+            for b in built
+        ],
+        "\n".join(
+            f"{b.id} {k}: {knob.label} {getattr(knob, 'unit', '')}: {knob.describe()}; {knob.automatic}"
+            for b in built
+            for k, knob in b.knobs().items()
+        ),
+        [
+            [b.id, b.excess_theory(problem.setting, scale, 0.3, np.array([0.05, 0.1, 0.2, 0.25]))]
+            for b in [*built, dpviz.RunSpec(mechanism="dp-gd", params={"steps": 20, "clip_norm": 1.0, "step_size": 0.5}).build()]
+            if isinstance(b, HasExcessTheory)
+            for scale in (0.01, 0.7)
+        ],
+        [
+            [b.id, b.sensitivity_trace(problem.setting), b.noise_in_steps(problem.setting)]
+            for b in built
+            if isinstance(b, HasTrace)
+        ],
+        [
+            [b.id, pair and [[one.rows.X[[0, 1, -1]], one.rows.y[[0, 1, -1]], one.n, one.lam] for one in pair]]
+            for b in built
+            if isinstance(b, HasWorstPair)
+            for n in (3, 4, 7)
+            for pair in [b.worst_pair(problem.model, replace(problem.setting, n=n))]
+        ],
+        [
+            [
+                b.id,
+                protection.settle(b, problem.setting, budget).query(
+                    problem, np.ones((2, 4)) / 3, dpviz.common.random.spawn(5, 2)
+                ),
+            ]
+            for b in built
+            if isinstance(b, ProtectsQuery)
+        ],
+        [b.step_count(problem.setting) for b in built if isinstance(b, CountsSteps)],
+        [
+            protection.preparation_budget([dpviz.common.paid.Paid(*one) for one in paid], 1e-5)
+            for paid in ([("a", "b", 0.0, 0.3)], [("a", "b", 0.0, 0.3), ("c", "d", 0.2), ("e", "f", 0.4)])
+        ],
+        "\n".join(
+            refusal(lambda m=m, k=k: registry.get_knob(m, k, "tune"))
+            for m, k in (("dp-gd", "steps"), ("dp-gd", "step"), ("non-private", "steps"), ("dp-gb", "steps"))
+        ),
+    ]
 
 
 def mechanisms_examples() -> Iterator[Any]:

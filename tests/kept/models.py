@@ -44,6 +44,17 @@ def models_examples() -> Iterator[Any]:
             ],
             [model.derivatives.hessian(a[7, :m], rows, 0.2), model.derivatives.hessian_product(a[7, :m], rows, 0.2, a[:2, :m])],
             [fact for fact in vars(model.setting(50, 4, 0.02)).values() if isinstance(fact, int | float)],
+            [
+                [one.X, one.y, one.weights, one.weights_with(np.array([1.0, -1.0, -1.0]))]
+                for known in [Rows(rows.X[:3], rows.y[:3], 2, persons=np.array([4, 9, 4]))]
+                for weighted in [Rows(rows.X[:3], rows.y[:3], 2, class_weights=(0.5, 1.0), persons=np.array([4, 9, 4]))]
+                for one in (
+                    known.average_persons(),
+                    weighted.average_persons(),
+                    weighted.replace_row(1, np.full(rows.X.shape[1], 0.2), -rows.y[1]),
+                    known.replace_row(np.array([0, 2]), np.zeros((2, rows.X.shape[1])), np.array([1.0, -1.0])),
+                )
+            ],
             [rows.take(np.array([3, 1])).X, Rows(rows.X, rows.y, class_weights=(0.5, 1.0)).weights],
         ]
     yield [lbfgs._inverse(np.array(data, np.float32), 0.5) for data in ([[2, 1], [1, 3]], [[0, 2], [2, 0]])]

@@ -10,10 +10,21 @@ from support import noisy_sums
 from support_kept import progress
 
 import dpviz
-from dpviz.privacy import audit_bounds, individual, noise, one_run_audit, private_ranges, utility_bounds
-from dpviz.privacy.accounting import curves, division, heterogeneous, mixture, rdp, repeated_selection, shuffle, tables
-from dpviz.privacy.accounting.events import Gaussian, Mixture, Shuffled
-from dpviz.privacy.budget import Budget, Neighbouring
+from dpviz.privacy import audit_bounds, individual, noise, objective, one_run_audit, private_ranges, utility_bounds
+from dpviz.privacy.accounting import (
+    curves,
+    distance,
+    division,
+    gaussian,
+    heterogeneous,
+    mixture,
+    rdp,
+    repeated_selection,
+    shuffle,
+    tables,
+)
+from dpviz.privacy.accounting.events import Gaussian, Mixture, Sampled, Shuffled
+from dpviz.privacy.budget import Budget, Neighbouring, Status, corner, default_delta, status_sentence, trade_off
 from dpviz.privacy.sensitivity import bounds
 
 
@@ -120,8 +131,19 @@ def accounting_examples() -> Iterator[Any]:
             shuffle.gaussian_mu_for(Budget(0.5, 1e-06), 5000),
         ],
         [
-            [vars(o) for o in tables.options(e, Budget(1.0, 1e-05))]
-            for e in (noisy_sums(1.5, 0.1, 20), dpviz.privacy.accounting.events.Gaussian(1.0, 2.0))
+            [vars(o) for o in tables.options(e, Budget(epsilon, 1e-05))]
+            for e, epsilon in (
+                (noisy_sums(1.5, 0.1, 20), 1.0),
+                (Gaussian(1.0, 2.0), 1.0),
+                (Gaussian(1.0, 2.0), 0.5),
+                (Mixture((1.0, 2.0), (0.25, 0.75), 3.0), 0.5),
+            )
+        ],
+        tables.accountants(tables.options(Gaussian(1.0, 2.0), Budget(2.0, 1e-05))),
+        [
+            [one, one.sensitivity]
+            for values in ([1.5], [1.0, 2.5])
+            for one in [Mixture.combine(np.array(values), np.full(len(values), 1 / len(values)))]
         ],
         [
             tables.delta_curve(noisy_sums(1.5, 0.1, 20), 1e-05, 4),
@@ -134,6 +156,25 @@ def accounting_examples() -> Iterator[Any]:
 
 def privacy_examples() -> Iterator[Any]:
     yield from [
+        [
+            default_delta(n)
+            for n in (2, 10, 100, 455, 999, 9_999, 10_001, 39_073, 45_222, 800_000, *(10**k for k in range(3, 12)))
+        ],
+        " | ".join(status_sentence(s, k, w) for s in Status for k, w in ((0, ""), (1, ""), (1234, ""), (2, "short"))),
+        [[corner(b), trade_off(b, np.array([0.0, 0.1, 0.3, 0.9]))] for b in (Budget(1.0), Budget(0.5, 0.01), Budget(800.0, 0.1))],
+        [
+            [distance.distance_by_profile(lambda e: -3 * e - 1, m) for m in (0.5, 20.0)],
+            [distance.distance_by_divergence(kl) for kl in (0.01, 1.0, 9.0)],
+            [distance.gamma_sphere_distance(0.4, s, d) for s in (0.1, 2.0) for d in (1, 5)],
+            [gaussian.gaussian_budget(mu, Budget(0.5, 1e-5)) for mu in (1e-7, 0.3, 3.0)],
+        ],
+        [individual.gaussian_epsilons(1e-5, np.geomspace(1e-6, 9.0, count)) for count in (9, 4000)],
+        [
+            individual.PoissonPath(Sampled(Gaussian.of_rows(1.0, 0.7), 0.02)).divergence(shares)
+            for shares in (np.array([[0.0, 0.3, 1.0], [0.51, 0.5, 0.013]]), np.linspace(0, 1, 50).reshape(10, 5))
+        ],
+        [noise.GAMMA_SPHERE.individual(np.array([0.1, 0.5]), 0.7, 1e-5, 0.4, 0.5), noise.GAMMA_SPHERE.mean_square(3)],
+        [objective._two_rows(left, s) for left in (-1.0, 0.01, 0.5, 2.0) for s in (0.1, 0.7, 3.0)],
         [
             audit_bounds.clopper_pearson_upper([0, 3, 10], 10, 0.9),
             audit_bounds.clopper_pearson_lower([0, 3, 10], 10, 0.9),

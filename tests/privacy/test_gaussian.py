@@ -26,7 +26,7 @@ from dpviz.privacy.accounting.gaussian import (
     log_gaussian_delta,
     total_variation,
 )
-from dpviz.privacy.budget import Budget, default_delta
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.noise import GAMMA_SPHERE, GAUSSIAN, Noise
 from dpviz.privacy.search import largest_argument, smallest
 
@@ -77,17 +77,6 @@ def test_sigma_agrees_with_the_referee(epsilon: float, delta: float) -> None:
     ours = gaussian_sigma(Budget(epsilon, delta), 1.0)
     assert ours == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-6)
     assert float(gaussian_epsilon(delta, 1 / ours)) == pytest.approx(epsilon, rel=1e-6)
-
-
-@pytest.mark.parametrize("n", [10, 100, 455, 1000, 39_073, 800_000])
-def test_default_delta_is_well_below_one_over_n(n: int) -> None:
-    assert 0 < default_delta(n) <= 1 / (10 * n)
-    assert default_delta(39_073) == pytest.approx(1e-6)
-
-
-@pytest.mark.parametrize("power", range(4, 12))
-def test_default_delta_of_a_power_of_ten_is_not_rounded_below_its_power(power: int) -> None:
-    assert default_delta(10**power) == pytest.approx(10.0 ** (-1 - power))
 
 
 @pytest.mark.parametrize(

@@ -212,14 +212,6 @@ def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
     assert words.headline("", COST, nothing, None)[1] == "Nothing limits attacks."
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(1.0, "1"), (0.12345, "0.123"), (1e-5, "10⁻⁵"), (1234.0, "1,230"), (-5.432, "−5.43"), (float("nan"), "none")],
-)
-def test_three_significant_digits(value: float, text: str) -> None:
-    assert words.three(value) == text
-
-
 def test_markdown_from_outside_is_harmless() -> None:
     text = words.markdown("![x](http://evil) <b> :red[a] $x$ `c`\n# h")
     for sign in "![]()<>$`:#":

@@ -122,14 +122,6 @@ def test_curves_are_those_of_scikit_learn(found: Scores) -> None:
 def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
     assert found.distribution().groupby(["model", "label"])["share"].sum().to_list() == pytest.approx([1.0] * 4)
     assert scores(SCORED, np.zeros((2, 27)), np.ones(2)) is None
-    hinge = dpviz.RunSpec("teaching", "svm", "output-gaussian", seeds=2)
-    made = scores(hinge, dpviz.run(hinge).theta)
-    assert made.usual == 0.0
-    assert (made.span, found.span) == (
-        (min(map(np.min, made.values.values())), max(map(np.max, made.values.values()))),
-        (0.0, 1.0),
-    )
-    assert made.reliability().empty
 
 
 def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:

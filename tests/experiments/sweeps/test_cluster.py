@@ -101,12 +101,12 @@ def test_a_cluster_may_be_without_workers_for_a_minute(patient: list[int], monke
         computed(client)
     assert patient == [12], "at 110 s it was without for 60 s, and not for more"
     client.scheduler = None  # type: ignore[assignment]
-    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+    with pytest.raises(cluster.ClusterLost, match="cluster: its scheduler stopped answering"):
         cluster._look(client, None)  # type: ignore[arg-type]
 
 
 def test_a_scheduler_that_dies(patient: list[int]) -> None:
-    with pytest.raises(cluster.ClusterLost, match="its scheduler stopped answering"):
+    with pytest.raises(cluster.ClusterLost, match="cluster: its scheduler stopped answering"):
         computed(Client([Future("cancelled"), Future("pending")]))
 
 
@@ -117,7 +117,7 @@ def test_a_scheduler_that_dies(patient: list[int]) -> None:
         (Future("pending"), "its worker w does not answer"),
         (Future("error", ModuleNotFoundError("No module named 'dpviz'")), "its worker w cannot load dpviz: No module"),
         (Future("error", RuntimeError("no")), "its worker w failed: RuntimeError: no"),
-        (Future("cancelled"), "its scheduler stopped answering"),
+        (Future("cancelled"), "cluster: its scheduler stopped answering"),
     ],
 )
 def test_a_worker_that_cannot_be_used_is_named(patient: list[int], future: Future, cause: str) -> None:
