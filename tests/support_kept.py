@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
 from dpviz.cli.main import main
 from dpviz.cli.progress import Bar
@@ -161,6 +162,15 @@ def answer(command: str) -> Any:
         found = {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
         return found | {"progress": bool(seen), "words": words(json.dumps(found))}
     return [bool(seen), *([words(line), *numbers_in(line)] for line in "".join(texts).splitlines())]
+
+
+def view(draw: Callable[..., object], *given: Any, **session: Any) -> str:
+    """The elements that a function draws, and the session's state afterwards."""
+    queue = mock.Mock(return_value=st.container())
+    with mock.patch.object(st.delta_generator.DeltaGenerator, "_enqueue", queue), mock.patch.object(st, "session_state", session):
+        draw(*given)
+    text = f"{[f'{kind} {proto}' for kind, proto, *_ in (call.args for call in queue.call_args_list)]} {session}"
+    return re.sub(r"\d+\.\d{6,}", lambda long: f"{float(long[0]):.6g}", re.sub(r"\s+|\$\$ID-\w+-", " ", text))
 
 
 def drawn(figure: Any) -> list[Any]:

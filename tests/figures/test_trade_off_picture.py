@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from support import assert_words
 
-from dpviz.figures import data, guarantees, influence, plane, read_out
+from dpviz.figures import data, guarantees, plane, read_out
 from dpviz.figures.curves import Curve, trade_off
 from dpviz.figures.gauges import _SIGN, Gauge, Mark, Part, gauges
-from dpviz.figures.lines import Bar, bars, powers
 from dpviz.figures.style import FONT_SIZE, LIGHT, THEMES, Look, figure, look
 from dpviz.mechanisms import list_mechanisms
 
@@ -133,23 +132,6 @@ def test_methods_of_one_technique_are_told_apart() -> None:
     names = guarantees.ranking(points, ["proved"], 0.9, 0.5, LIGHT, narrow=True).layout.yaxis.ticktext
     assert sorted(name.replace("<br>", " ") for name in names) == sorted(point.label for point in points)
     assert max(len(line) for name in names for line in name.split("<br>")) <= 21
-
-
-def test_numbers_have_three_digits_and_no_padded_exponent() -> None:
-    given = np.array([0.1, 0.2]), np.array([0.1, 0.25]), np.array([0.0, 0.0871]), np.arange(2)
-    (words,) = (
-        one.text for one in influence.against_truth(*given, LIGHT, bound=1.17e8).layout.annotations if "error" in one.text
-    )
-    assert words.startswith("largest error 0.0871<br>proved bound 1.17e8")
-    assert powers(np.array([7.0, 5.0, -1.0])) == ["1e7", "100,000", "0.1"]
-    fig = bars([Bar("a", 60.0, "60")], LOOK, LIGHT, x="accuracy, %", span=(50, 118), most=100.0)
-    assert list(fig.layout.xaxis.tickvals) == [60, 80, 100]
-
-
-def test_a_bar_that_leaves_the_axis_is_cut_and_says_so() -> None:
-    fig = bars([Bar("in use", 0.7, "0.7"), Bar("any number of epochs", 314.0, "314")], LOOK, LIGHT, x="distance", span=(0, 1.1))
-    assert list(fig.data[0].x) == [0.7, 314.0]
-    assert [a.text for a in fig.layout.annotations] == ["in use", "any number of epochs", "314 (bar cut)"]
 
 
 AXIS = np.linspace(-1.0, 1.0, 41)

@@ -24,7 +24,7 @@ _SHOWN = re.compile(
 
 #: (file, command whose first whole number it checks): names and limits are kept
 LIMITED = (
-    ("app", "app --port 7"),
+    ("app", "--port 7"),
     *(("audit", f"audit --{words}") for words in ("runs 40", "pair without --row 3")),
     ("calibrate", "calibrate --n 5 --d 2"),
     ("one_run", "calibrate --mechanism automatic --n 5 --d 2"),
@@ -114,6 +114,10 @@ def cli_examples() -> Iterator[Any]:
         ),
         answer("sweep kept_table.csv --target outcome --mechanisms output-gaussian --epsilons 1 --seeds 2 --no-cache"),
         answer("list claims --test dbdp-noise-rate"),
+        answer("list claims"),
+        mock.patch.multiple("dpviz.papers.claims", list_claims=lambda: ["dbdp-noise-rate"])(
+            mock.patch("dpviz.papers.saved.save_claims", len)(answer)
+        )("list claims --save"),
         answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
         answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),
         answer("run --model svm --mechanism kst-objective --seeds 2 --json"),

@@ -8,23 +8,30 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from support_kept import view
 
 import dpviz
 from dpviz.auditing.runs import one_run_of
+from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import comparison, ledger
 from dpviz.dashboard.audit import attack, one_training, ordinary_rows
+from dpviz.dashboard.components import charts, panels
+from dpviz.dashboard.data import dataset
 from dpviz.dashboard.frame import address, pinned, ranking, server, sidebar
 from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import sections
-from dpviz.dashboard.rows import influence_map, person, rows_with_noise
-from dpviz.dashboard.sensitivity import explanation
+from dpviz.dashboard.rows import influence_map, person, rows_with_noise, selection
+from dpviz.dashboard.sensitivity import excess_risk, explanation
+from dpviz.dashboard.story import playing
+from dpviz.dashboard.trade_off import curves, method_comparison, presets, running, settings, tuning
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import calibration_of, setting_of
 from dpviz.experiments.studies import inspected, noise_comparison
 from dpviz.experiments.studies.cost_by_group import GroupCosts
 from dpviz.experiments.studies.guarantees import Guaranteed, Measured
+from dpviz.figures import style
 from dpviz.mechanisms.attack import Attacker
 from dpviz.models import get_model
 from dpviz.privacy.budget import Budget
@@ -229,4 +236,143 @@ def words_examples() -> Iterator[Any]:
             for m in ("accuracy", "mean_score")
         ),
         " | ".join(map(sidebar.dataset_label, ("breast-cancer", "census-5000", "data/adult.csv", "wine"))),
+    ]
+
+
+def views_examples() -> Iterator[Any]:
+    """Elements of views in states that no kept page has, and what callbacks of controls leave in the session's state."""
+    ns, problem, theme, metric = (
+        types.SimpleNamespace,
+        InvalidInput("steps", "must be *whole*", "Give 3."),
+        style.THEMES["light"],
+        METRICS["accuracy"],
+    )
+    specs = {n: dpviz.RunSpec("teaching", mechanism=n, seeds=2) for n in ("dp-gd", "cms-output", "dbdp", "ldp-duchi", "majority")}
+    spec, chosen, found = (
+        specs["dp-gd"],
+        settings.Choices(("dp-gd",), {}),
+        [Guaranteed(specs[n], calibration_of(specs[n])) for n in ("dp-gd", "cms-output")],
+    )
+    scores, grid = (
+        {"dp-gd": pd.DataFrame({"accuracy": [0.8, 0.9]}), "cms-output": pd.DataFrame({"accuracy": [0.7]})},
+        tuning.tuning.grid(spec, "step_size", "lam"),
+    )
+    yield from [
+        "\n".join(
+            view(sidebar._dataset_typed, dataset=name, published_split=True, **{address._WIDGETS: {"dataset": "wine"}})
+            for name in ("iris", "census-5")
+        ),
+        "\n".join(view(sidebar._epsilon_typed, epsilon_typed=text, epsilon=1.0) for text in (" 0.37", " ", "-1")),
+        "\n".join(
+            [
+                view(sidebar._people_typed, dataset="census-500", **{sidebar._PEOPLE: 700}),
+                *(view(sidebar._units_typed, **{sidebar._UNITS: units}) for units in (8, None)),
+                view(sidebar._refuse, "kst-objective", "mlp", ["dp-sgd", "dp-gd"]),
+                view(person._most_influential, **{selection._GROUP: np.arange(3)}),
+                view(tuning._apply, spec, grid, 1, 0),
+                view(
+                    presets._start,
+                    min(presets.catalogue.PANELS, key=lambda name: presets.catalogue.PANELS[name][1].rows),
+                    spec,
+                    **{settings._LAST: ("dp-gd", {})},
+                ),
+                *(
+                    view(tuning._pair, spec, **{"own.tune0": a, "own.tune1": b})
+                    for a, b in (("steps", "lam"), ("step_size", "lam"))
+                ),
+            ]
+        ),
+        "\n".join(
+            view(selection.from_map, map=ns(selection=ns(points=[{"customdata": i} for i in ids] + [{}], box=box, lasso=[])))
+            for ids, box in (([7], []), ([7, 3], []), ([], []), ([4], [1]), ([5, 2, 5], [1]))
+        ),
+        "\n".join(
+            view(selection.from_table, "t", t=ns(selection=ns(rows=rows)), **{selection._SHOWN: {"t": [5, 9]}})
+            for rows in ([1], [], [2])
+        ),
+        "\n".join(
+            view(charts._tell, "k", lambda data: panels.text(f"{data}"), k=ns(selection=ns(points=some)))
+            for some in ([], [{"customdata": [3]}, {}])
+        ),
+        "\n".join(
+            view(playing.step, **{playing._LEFT: left, playing._SHOWN: shown, "epsilon": 1.0})
+            for left in ((), (2.0, 3.0))
+            for shown in (None, 1.0, 0.5)
+        ),
+        "\n".join(view(playing._move, by, epsilon=e) for by in (-1, 1) for e in (sidebar.EPSILONS[0], 1.0, sidebar.EPSILONS[-1])),
+        "\n".join(
+            [
+                view(lambda: panels.problem(problem, "It is ignored.", grave=True), mechanism="dp-gd"),
+                view(panels.problem, problem),
+                view(panels.failure, "too *much*", "Take less."),
+                *(
+                    view(draw, "words of *one* line")
+                    for draw in (panels.title, panels.text, panels.warning, panels.note, panels.empty)
+                ),
+            ]
+        ),
+        "\n".join(
+            view(tuning._cost, one, tuning.tuning.grid(one, *tuning.tuning.first_pair(one)))
+            for one in specs.values()
+            if tuning.tuning.first_pair(one)
+        ),
+        "\n".join(
+            view(tuning._private, one, None)
+            for one in (replace(spec, row_scaling="standardised"), replace(spec, ranges="private"))
+        ),
+        view(tuning.section, specs["majority"], chosen, theme),
+        "\n".join(
+            view(method_comparison.headline, ns(choices=chosen, spec=spec, overlay=a, ranked=ns(over=True)), one)
+            for a in (None, ns(spec=specs["dbdp"], cost=ns(mean=0.82, metric=metric)))
+            for top in (np.nan, 0.55, 0.95)
+            for base in [pd.DataFrame({"accuracy": [top, 0.55]}, ["non-private", "majority"])]
+            for one in [Measured(found, scores, base, {})]
+        ),
+        [
+            curves._overlay(ns(overlay=a, choices=ns(show=show)))
+            for values in [
+                {
+                    "optimality_gap": np.array([0.2, 0.4]),
+                    "objective": np.array([1.0, 2.0]),
+                    "train_accuracy": np.array([0.7, 0.8]),
+                }
+            ]
+            for a in (None, ns(spec=spec, cost=ns(mean=0.82, metric=metric), **values))
+            for show in ("accuracy", "optimality_gap", "objective", "train_accuracy", "log_loss")
+        ],
+        view(running.start, ns(), spec, replace(chosen, methods=()), theme)
+        + view(running.start, ns(), replace(spec, model="mlp-4"), replace(chosen, methods=("kst-objective",)), theme),
+        "\n".join(
+            attack._apart(result, result.calibration.claimed_budget, by, True)
+            for result in [dpviz.audit_run(replace(spec, seeds=1), runs=40)]
+            for by in ("", attack.BY_BOUND, attack.BY_NOISE, "x")
+        ),
+        mock.patch.object(
+            ordinary_rows.tasks,
+            "current_result",
+            mock.Mock(
+                return_value=pd.DataFrame(
+                    {
+                        "epsilon": [3.0, 1.0, 3.0, 1.0, 1.0],
+                        "false_alarms": [ordinary_rows.RATES[0]] * 4 + [0.3],
+                        "detections": [0.02, 0.015, 0.05, 0.01, 0.9],
+                        "low": 0.01,
+                        "high": [0.03, 0.02, 0.07, 0.02, 0.95],
+                        "allowed": 0.06,
+                        "non_private": [0.1, 0.08, 0.09, 0.07, 1.0],
+                    }
+                )
+            ),
+        )(view)(ordinary_rows._over, ns(spec=spec), spec, theme, 64),
+        one_training.detectable_noise(ns(visible_share=None, most=3.214)),
+        mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
+            dataset._download, ns(name="adult", megabytes=4.0)
+        ),
+        mock.patch.multiple(
+            excess_risk.tasks,
+            last_run=lambda _: spec,
+            observe=lambda *_, **__: ([ns(mean=0.0)], False),
+            note_before=lambda _: None,
+        )(view)(excess_risk._shown, spec, theme, excess_risk.excess_risk.AXES["n"])
+        + view(excess_risk._shown, replace(spec, model="mlp-4"), theme, excess_risk.excess_risk.AXES["d"]),
     ]

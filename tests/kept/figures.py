@@ -164,7 +164,7 @@ def influence_examples() -> Iterator[Any]:
                     names=("a", "b"),
                 )
             )
-            for b in (np.inf, 0.05, 100.0)
+            for b in (np.inf, 0.05, 100.0, 1.17e8)
         ],
         [  # a row that moves nothing, and nothing but such rows
             drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.THEMES["light"]))
@@ -209,6 +209,14 @@ def lines_examples() -> Iterator[Any]:
             lines.ticks(-2.0, 3.0, " %"),
             lines.wrap("a long name of some method that wraps"),
             lines.powers(np.array([-2.0, 0.0, 3.0])),
+            lines.powers(np.array([7.0, 5.0, -1.0])),
+        ],
+        [  # an axis that begins at 50 and has no tick beyond 100, and a bar that is cut
+            drawn(lines.bars(some, lk, style.THEMES["light"], x="x", span=span, **more))
+            for some, span, more in (
+                ([lines.Bar("a", 60.0, "60")], (50, 118), {"most": 100.0}),
+                ([lines.Bar("in use", 0.7, "0.7"), lines.Bar("any number of epochs", 314.0, "314")], (0, 1.1), {}),
+            )
         ],
     ]
 

@@ -22,7 +22,6 @@ from dpviz.dashboard.trade_off import method_comparison, running, settings
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.studies import guarantees
 from dpviz.experiments.sweeps.cells import Cell
-from dpviz.experiments.sweeps.grid import grid
 from dpviz.papers.figures import catalogue
 
 FAST = {"dataset": "teaching", "seeds": "2", "points": "3", "methods": "cms-output,dp-gd"}
@@ -255,11 +254,3 @@ def test_a_figure_of_a_paper_is_set_up_and_judged() -> None:
     assert all(any(v.startswith(sign) for sign in signs) for v in verdicts["Ours, on this data"])
     assert all(verdicts["Numbers"])
     assert "Changed since" not in text(page)
-
-
-def test_a_search_costs_what_all_its_models_cost() -> None:
-    page = opened(tune="steps,lam", mechanism="dp-gd", seeds="5")
-    said = next(w.value for w in page.warning if "private and independent" in w.value).replace("\\", "")
-    spec = dpviz.RunSpec(dataset="teaching", mechanism="dp-gd", seeds=5)
-    models = 5 * len(grid(spec, "steps", "lam").cells)
-    assert_words(said, f"If all {models} runs", f"ε = {models}", "ε does not cover them")
