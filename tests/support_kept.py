@@ -160,7 +160,7 @@ def answer(command: str) -> Any:
     ]
     if "--json" in command:
         found = {key: value for key, value in json.loads(texts[0]).items() if key != "version"}
-        return found | {"progress": bool(seen), "words": words(json.dumps(found))}
+        return found | {"progress": bool(seen), "words": words(json.dumps(found)), "lines": len(texts[0].splitlines())}
     return [bool(seen), *([words(line), *numbers_in(line)] for line in "".join(texts).splitlines())]
 
 

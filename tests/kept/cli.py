@@ -115,9 +115,11 @@ def cli_examples() -> Iterator[Any]:
         answer("sweep kept_table.csv --target outcome --mechanisms output-gaussian --epsilons 1 --seeds 2 --no-cache"),
         answer("list claims --test dbdp-noise-rate"),
         answer("list claims"),
-        mock.patch.multiple("dpviz.papers.claims", list_claims=lambda: ["dbdp-noise-rate"])(
-            mock.patch("dpviz.papers.saved.save_claims", len)(answer)
-        )("list claims --save"),
+        mock.patch.multiple(
+            "dpviz.papers.claims",
+            list_claims=lambda: ["a", "b"],
+            check=lambda _: mock.Mock(seconds=1.25, **{"verdict.headline": "holds"}),
+        )(mock.patch.multiple("dpviz.papers.saved", save_claims=len, version=lambda: "0")(answer))("list claims --save"),
         answer("audit --dataset teaching --mechanism dbdp-pi --runs 200"),
         answer("run --dataset iris --mechanism ldp-duchi --epsilon 4 --seeds 2 --metric all"),
         answer("run --model svm --mechanism kst-objective --seeds 2 --json"),

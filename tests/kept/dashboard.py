@@ -23,7 +23,7 @@ from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import sections
 from dpviz.dashboard.rows import influence_map, person, rows_with_noise, selection
-from dpviz.dashboard.sensitivity import excess_risk, explanation
+from dpviz.dashboard.sensitivity import excess_risk, explanation, scaling
 from dpviz.dashboard.story import playing
 from dpviz.dashboard.trade_off import curves, method_comparison, presets, running, settings, tuning
 from dpviz.experiments.run.metrics import METRICS
@@ -368,6 +368,19 @@ def views_examples() -> Iterator[Any]:
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)
         ),
+        mock.patch.multiple(  # values of which some are missing, all are, none is above 0
+            scaling,
+            _worst_cases=lambda spec, over, _: scaling.scaling.bounds(spec, over),
+            _retrained=lambda _, over: pd.DataFrame(
+                {
+                    "x": over.grid[:2],
+                    "adversarial": [0.02, np.nan],
+                    "worst-case data": np.nan,
+                    "random": 0.0,
+                    "flipped": [0.02, 0.01],
+                }
+            ),
+        )(view)(scaling.curves, specs["cms-output"], theme, scaling.axis_field(specs["cms-output"])),
         mock.patch.multiple(
             excess_risk.tasks,
             last_run=lambda _: spec,
