@@ -94,7 +94,7 @@ single method is DP-GD (2.0, 1.1, 0.2, 0.5 and 0.4); a bound of 2,560 would gain
 
 diffprivlib's logistic regression at its own C = 1 (ε-DP) was set beside "automatic" on all 104 tables of R's packages with a label
 of two classes on which a model without privacy is 3 points better than the majority (150 to 20,000 rows, up to 60 columns; 4
-splits × 8 draws of both; the same ranges; 30 November splits × 8 draws of both; the same ranges; 30 November 2026). It is 9.9 ± 0.8, 12.9 ± 1.0 and 1.8 ± 0.3 points below at ε = 0.1,
+splits × 8 draws of both; the same ranges; 30 November 2026). It is 9.9 ± 0.8, 12.9 ± 1.0 and 1.8 ± 0.3 points below at ε = 0.1,
 1 and 10 in the mean (± error over tables) where numbers are in [0, 1] and `data_norm` is √k for k columns, and 7.5 ± 0.7, 6.7 ± 0.7
 and 0.4 ± 0.2 where it is given dpviz's centred rows times 3. By more than the error of 95 % of four splits, which chance alone
 exceeds in 2 or 3 of 104 tables, it is ahead in 1, 1 and 3 tables on the former rows (at most 1.5 points from ε = 1 on), and in 2, 5
