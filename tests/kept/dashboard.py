@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import view
+from support_kept import shares, view
 
 import dpviz
 from dpviz.auditing.runs import one_run_of
@@ -22,8 +22,8 @@ from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs
 from dpviz.dashboard.one_run import sections
-from dpviz.dashboard.rows import influence_map, person, rows_with_noise, selection
-from dpviz.dashboard.sensitivity import excess_risk, explanation, scaling
+from dpviz.dashboard.rows import finder, influence_map, person, rows_with_noise, selection
+from dpviz.dashboard.sensitivity import excess_risk, explanation, recursion, scaling
 from dpviz.dashboard.story import playing
 from dpviz.dashboard.trade_off import curves, method_comparison, presets, running, settings, tuning
 from dpviz.experiments.run.metrics import METRICS
@@ -42,7 +42,7 @@ from dpviz.spending.of_run import entry_of
 def sensitivity_explanation_examples() -> Iterator[Any]:
     s = get_model("logistic").setting(320, 3, 0.01)
     b = dpviz.RunSpec(mechanism="rsgd", params={"epochs": 20, "batch_size": 50, "step_size": 1.5}).build()
-    t = b.sensitivity_trace(s)
+    t, r = b.sensitivity_trace(s), dpviz.RunSpec(mechanism="rsgd-ar", params={"batch_size": 91}).build().sensitivity_trace(s)
     yield from [
         "\n".join(
             (
@@ -65,6 +65,7 @@ def sensitivity_explanation_examples() -> Iterator[Any]:
                 for k, n, lam, w in ((91, 455, 0.01, 0.1), (222, 8000, 0.0001, None))
             )
         ),
+        [recursion._thin(one, most) for one in (t, r) for most in (4000, 7)],
         explanation.change(1.2, 1.0) + explanation.change(0.996, 1.0) + explanation.change(1.0, 1.0),
     ]
 
@@ -192,6 +193,11 @@ def people_examples() -> Iterator[Any]:
         ),
         [np.flatnonzero(influence_map.differs(a, b)) for (a, _), (b, _) in ((runs[1], runs[2]), (runs[0], runs[4]))],
         [influence_map.table(*run) for run in runs[:3]],
+        "\n".join(
+            view(influence_map.other_run, a, b)
+            for a, b in ((runs[k][0], runs[j][0]) for k, j in ((1, 2), (1, 3), (0, 1), (4, 0)))
+        ),
+        view(finder._found, *runs[0], None, np.array([], int)),
         " ".join(map(person._ordinal, (1, 2, 3, 4, 11, 12, 13, 21, 102, 1113))),
         " ".join(person.limits(*ends) for ends in ((-np.inf, 0.5), (0.2, 0.9), (0.0, 0.3), (-np.inf, -np.inf))),
     ]
@@ -235,6 +241,9 @@ def words_examples() -> Iterator[Any]:
             f"{over_epsilon._value(m, 0.123)} {over_epsilon._apart(m, 0.123)} {over_epsilon._apart(m, 0.123, unit=False)}"
             for m in ("accuracy", "mean_score")
         ),
+        mock.patch.object(over_epsilon.tasks, "current_result", lambda *given, **_: shares(given[2]))(over_epsilon.compute)(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=66101), over_epsilon.Grouping("kind"), None
+        ),  # of a run that no other test trains
         " | ".join(map(sidebar.dataset_label, ("breast-cancer", "census-5000", "data/adult.csv", "wine"))),
     ]
 

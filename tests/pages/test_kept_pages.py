@@ -189,7 +189,8 @@ def file_of(mime: str, data: Any) -> Numbers:
     if mime != "text/csv":
         return [mime]
     table = pd.read_csv(io.BytesIO(data())).drop(columns="when", errors="ignore")
-    return [mime, words(table.to_csv()), *numbers(table.select_dtypes("number"))]
+    texts = numbers_in(table.select_dtypes(exclude="number").to_csv(index=False))
+    return [mime, words(table.to_csv()), *numbers(table.select_dtypes("number")), *numbers(np.array(texts))]
 
 
 @pytest.fixture

@@ -105,11 +105,8 @@ def _without_averaging(mechanism: HasTrace, setting: Setting) -> float | None:
 
 def _thin(trace: Any, most: int = 4000) -> np.ndarray:
     """Points that are drawn: all where there are few, otherwise every so many and each averaging."""
-    count = len(trace.epoch)
-    if count <= most:
-        return np.arange(count)
     at = np.flatnonzero(trace.event == "average")
-    return np.unique(np.r_[np.linspace(0, count - 1, most).astype(int), at, np.maximum(at - 1, 0)])
+    return np.unique(np.r_[np.linspace(0, len(trace.epoch) - 1, most).astype(int), at, np.maximum(at - 1, 0)])
 
 
 def _trace_table(trace: Any) -> pd.DataFrame:
