@@ -11,7 +11,7 @@ import streamlit as st
 import support_pages
 from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.testing.v1 import AppTest
-from support import mostly_long
+from support import LIMIT, mostly_long
 from support_pages import address, plain, text
 
 import dpviz
@@ -167,7 +167,6 @@ def test_a_stopped_script_that_still_changes_the_method_ends_no_page(
 
     monkeypatch.setattr(*where, changed)
     page = opened(dataset="teaching", mechanism="objective-tight")
-    assert not page.exception
     assert any(one.key == "objective-tight.relation" for one in (*page.selectbox, *page.radio))
 
 
@@ -219,7 +218,7 @@ def test_what_ends_a_page_in_the_middle_is_said_in_words(error: Exception, words
 
         assert page.report_stop(error)
 
-    page = AppTest.from_function(shown, args=(error,)).run()
+    page = AppTest.from_function(shown, args=(error,), default_timeout=LIMIT).run()
     assert [w.value.replace("\\", "") for w in page.warning] == [f"{words} The rest of this page is missing."]
     record = logging.LogRecord("x", logging.ERROR, "", 0, "Uncaught", (), (type(error), error, None))
     assert server._in_a_line(record)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from support import LIMIT
 
 import dpviz
 from dpviz import PrivateClassifier
@@ -243,7 +244,7 @@ def test_every_surface_says_what_was_read_from_the_rows(
 
     spec = dpviz.RunSpec(dpviz.dataset(frame, target="y", ranges=ranges).name, mechanism="output-gaussian", lam=0.1)
     said = {"badge": words.guarantee(calibration_of(spec), spec.build())}
-    page = AppTest.from_function(draw_badge, args=(spec.dataset,)).run()
+    page = AppTest.from_function(draw_badge, args=(spec.dataset,), default_timeout=LIMIT).run()
     said["page"] = next(text.value for text in page.markdown if "proved" in text.value)
     said["card"] = dpviz.release(spec, ranges_from_data=True).card
     table = ["mine.csv", "--target=y", "--mechanism=output-gaussian", "--lam=0.1"]

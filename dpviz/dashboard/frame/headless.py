@@ -12,6 +12,7 @@ from dpviz.common.progress import Monitor, ignore
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components.recorder import Recorder, get_recorder
 from dpviz.dashboard.frame import links
+from dpviz.dashboard.jobs import watching
 from dpviz.dashboard.jobs.pool import pool
 
 _LIMIT = 86_400.0  # seconds: a user who waits presses Ctrl-C
@@ -61,19 +62,14 @@ def record_page(script: Path, page: Path, query: Mapping[str, str], monitor: Mon
         test.run()
         if test.exception:
             raise InvalidInput("page", f"it cannot be drawn: {test.exception[0].message}", "Open it in the app.")
-        if not _waited(monitor):
+        if not watching.is_live(test.session_state):
             return get_recorder(test.session_state)
+        _wait(monitor)
 
 
-def _waited(monitor: Monitor) -> bool:
-    """Waits for background work until it is over or the page is to be drawn again; returns whether there was any."""
-    start, waited = time.monotonic(), False
-    while True:
-        jobs = pool().jobs()
-        if all(job.over for job in jobs):
-            return waited
-        waited = True
+def _wait(monitor: Monitor) -> None:
+    """Waits for background work until it is over or the page is to be drawn again."""
+    end = time.monotonic() + _DRAW
+    while (jobs := pool().jobs()) and not all(job.over for job in jobs) and time.monotonic() < end:
         monitor(sum(job.done for job in jobs) / len(jobs))
-        if time.monotonic() - start > _DRAW:
-            return True
         time.sleep(_LOOK)

@@ -21,7 +21,7 @@ J = TypeVar("J", bound=Job[Any])
 EVERY = 0.7  # seconds between two looks at a job at work; more where many are
 RAREST = 4.0
 TOGETHER = 0.6  # seconds that one drawing of a page waits for jobs
-_ME, _PAGE, _PATIENCE = "dpviz.session", "dpviz.watching", "dpviz.patience"
+_ME, _PAGE, _PATIENCE, _LIVE = "dpviz.session", "dpviz.watching", "dpviz.patience", "dpviz.live"
 
 
 def session_name() -> str:
@@ -34,7 +34,7 @@ def session_name() -> str:
 def arrive(page: str) -> None:
     """Begins a drawing of a page; lets go of what others hold of results that are in a cache, which could not hold them all."""
     page_priority.begin()
-    st.session_state[_PATIENCE] = TOGETHER
+    st.session_state[_PATIENCE], st.session_state[_LIVE] = TOGETHER, False
     if st.session_state.get(_PAGE) == page:
         return
     st.session_state[_PAGE] = page
@@ -43,6 +43,15 @@ def arrive(page: str) -> None:
         job = st.session_state[place]
         if job.over and not job.kept:
             del st.session_state[place]
+
+
+def is_live(state: Any) -> bool:
+    """True where the last drawing of a page shows a job at work: the page is to be drawn again, even if the job has ended since.
+
+    Args:
+        state: of the page's session.
+    """
+    return bool(state[_LIVE])
 
 
 def page() -> str:
@@ -182,6 +191,7 @@ def draw_live(job: Job[Any] | None, draw: Callable[[], None], *, working: bool |
     # (1.67) would take the part out of what waits to be sent and draw it in the place of its neighbour: so the part has another
     # name then, which Streamlit makes of the function's.
     if working:
+        st.session_state[_LIVE] = True
         st.fragment(run_every=min(every * max(1, pool().busy), RAREST))(again)()
     else:
         st.fragment(at_rest)()
