@@ -69,8 +69,7 @@ def test_the_engines_answer_accepts_itself_and_no_other(name: str) -> None:
 def _page(lesson: Lesson) -> AppTest:
     stem = lesson.page.replace(" ", "_")
     page = Page(PAGES.get(stem, ROOT / "app.py"), default_timeout=LIMIT)
-    for key, value in lesson.address().items():
-        page.query_params[key] = value
+    page.query_params.update(lesson.address())
     return page.run()
 
 

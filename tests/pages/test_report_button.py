@@ -48,8 +48,7 @@ def test_a_report_is_of_the_page_as_it_was_when_it_was_asked_for() -> None:
 
 def made(page: AppTest) -> str:
     spec = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
-    found: recorder.Recorder = page.session_state["dpviz.recorder"]
-    return found.html(spec, "Teaching")
+    return recorder.get_recorder(page.session_state).html(spec, "Teaching")
 
 
 def test_a_page_is_written_with_its_charts_tables_and_badges() -> None:

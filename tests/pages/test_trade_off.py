@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import support_pages
 from streamlit.testing.v1 import AppTest
-from support import assert_refused, assert_words, until
+from support import LIMIT, assert_refused, assert_words, until
 from support_jobs import Slow
 from support_pages import address, text
 
@@ -35,14 +35,21 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pool.pool().clear()
 
 
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Cells wait in their monitor until they are let go or cancelled, and the ranking of all methods before it begins."""
+    slow = Slow(monkeypatch)
+    monkeypatch.setattr(ranking, "watch", lambda *given, watch=ranking.watch: slow.go.wait(LIMIT) and watch(*given))
+    return slow.go.set
+
+
 opened = partial(support_pages.opened, "Trade-off", **FAST)
 
 
 def done(page: AppTest) -> AppTest:
     """The page when its job is over."""
     until(lambda: page.session_state["dpviz.sweep"].over, "the end of the sweep")
-    page.run()
-    return page
+    return page.run()
 
 
 def warnings(page: AppTest) -> list[str]:
@@ -81,10 +88,11 @@ def test_a_cache_folder_that_cannot_be_used_is_one_notice(tmp_path: Path, monkey
     assert "Results cannot be kept" in warnings(page)[0]
 
 
-def test_the_first_visit_needs_no_choice_and_methods_within_the_error_of_the_best_are_ties() -> None:
+def test_the_first_visit_needs_no_choice_and_methods_within_the_error_of_the_best_are_ties(held: Callable[[], None]) -> None:
     page = opened(methods="", points="")
     assert page.multiselect[0].value == ["dp-gd"], "the sidebar's method while the others are measured"
     early = page._tree.get_widget_states()
+    held()
     page, measure = support_pages.settled(page), METRICS["accuracy"]
     ranks = ranking.rank_methods(ranking.measured_lines(dpviz.RunSpec("teaching", seeds=2)), measure)
     assert {one.one.spec.mechanism for one in ranks} == {"dp-gd", "cms-output", "output-gaussian"}, "what is claimed is not best"
@@ -153,12 +161,6 @@ def test_a_method_that_fails_is_said_and_the_others_are_shown(monkeypatch: pytes
     assert len(said) == 1
     assert "diverged" in said[0]
     assert len(page.table[0].value) == 1
-
-
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Cells wait in their monitor until they are let go or cancelled."""
-    return Slow(monkeypatch).go.set
 
 
 def test_cancel_and_go_on(held: Callable[[], None]) -> None:
