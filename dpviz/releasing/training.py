@@ -19,7 +19,7 @@ from dpviz.auditing import AuditResult, audit, worst_case
 from dpviz.auditing.game import LEAST_RUNS, MAX_RUNS
 from dpviz.common import files
 from dpviz.common.persons import choose_rows_by
-from dpviz.common.progress import Monitor, ignore
+from dpviz.common.progress import Monitor, ignore, part
 from dpviz.common.validate import InvalidInput, check_bool, check_instance, check_integer
 from dpviz.common.version import __version__
 from dpviz.datasets import Dataset, load_dataset
@@ -197,7 +197,8 @@ def release(
     if ledger is not None:
         entry = _entry(built, problem, add_conditions(cal, dataset, exact=False), of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
-    audited = _audited(run, problem.setting, cal, audit_runs, monitor)
+    share = 0.9 if audit_runs else 0.0  # of the time that an audit takes
+    audited = _audited(run, problem.setting, cal, audit_runs, part(monitor, 0.0, share))
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
@@ -205,8 +206,9 @@ def release(
         ranged = resolve(declare_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, public_n, settled=True)
         if (built, protection.row_setting(problem.setting)) != before:
-            audited = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
-    fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=monitor)).fit
+            audited = _audited(run, problem.setting, cal, audit_runs, part(monitor, 0.0, share), entered=ledger is not None)
+    listen = part(monitor, share, 1 - share)
+    fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=listen)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = add_conditions(add_range_cost(cal, budget, of_ranges), dataset, made.exact)
     model = model_of(run, dataset, encoder or encoder_of(dataset, ranges_from_data), cal, problem.n, fit, made)
