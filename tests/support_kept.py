@@ -102,8 +102,8 @@ def shares(compute: Callable[[Monitor], Any]) -> list[float]:
 
 def progress(compute: Callable[[Monitor], Any]) -> Numbers:
     """What a computation tells its monitor: whether it is more than one share, the largest, whether they rise, and each."""
-    seen = shares(compute)
-    return [len(seen) > 1, max(seen), seen == sorted(seen), np.unique(np.round(seen, 6))]
+    seen = np.round(shares(compute), 6).tolist()
+    return [len(seen) > 1, max(seen), seen == sorted(seen), np.unique(seen)]
 
 
 def kept_or_refused(compute: Callable[[], Any]) -> Numbers:

@@ -74,6 +74,7 @@ def common_examples() -> Iterator[Any]:
                     lambda: validate.check_instance("of", 3, limits.Limits),
                     lambda: validate.check_integer("steps", 2.5, 1, 9),
                     lambda: validate.check_integer("steps", 10, 1, 9),
+                    lambda: validate.check_integer("x", 10**5000, 0, 5),
                     lambda: validate.number("x", "1"),
                     lambda: validate.check_text("positive", "a\ud800"),
                     lambda: validate.parse_path("file", "a\0b"),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from dpviz.experiments.studies import (
 from dpviz.experiments.studies.groups import Grouping
 from dpviz.experiments.sweeps import curves, folds, grid, sweep
 from dpviz.experiments.sweeps.sweep import SweepSpec
+from dpviz.mechanisms.attack import Attacker
 from dpviz.mechanisms.base import Training
 
 DESCENT = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)
@@ -92,22 +94,14 @@ def studies_cost_by_group_examples() -> Iterator[Any]:
 def studies_excess_risk_examples() -> Iterator[Any]:
     m = excess_risk.excess_over_epsilon(OUTPUT, [0.5, 4.0])
     yield [m, excess_risk.table(m, excess_risk.theory(OUTPUT, m)), excess_risk.share_of_the_start(excess_risk.theory(OUTPUT, m))]
-    m = excess_risk.excess_over_n(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200])
+    m = excess_risk.excess_over_n(replace(DESCENT, epsilon=1.0), [100, 200])
     yield excess_risk.table(m, excess_risk.theory(DESCENT, m))
-    m = excess_risk.excess_over_d(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6])
+    m = excess_risk.excess_over_d(replace(DESCENT, epsilon=1.0), [3, 6])
     yield from [
         [m, excess_risk.share_of_the_start(excess_risk.theory(DESCENT, m))],
         progress(lambda listen: excess_risk.excess_over_epsilon(DESCENT, [0.5, 4.0], monitor=listen)),
-        progress(
-            lambda listen: excess_risk.excess_over_n(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [100, 200], monitor=listen
-            )
-        ),
-        progress(
-            lambda listen: excess_risk.excess_over_d(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2), [3, 6], monitor=listen
-            )
-        ),
+        progress(lambda listen: excess_risk.excess_over_n(replace(DESCENT, epsilon=1.0), [100, 200], monitor=listen)),
+        progress(lambda listen: excess_risk.excess_over_d(replace(DESCENT, epsilon=1.0), [3, 6], monitor=listen)),
     ]
 
 
@@ -116,6 +110,17 @@ def studies_guarantees_examples() -> Iterator[Any]:
         [vars(one) for one in guarantees.guarantees(DESCENT)],
         progress(lambda listen: guarantees.guarantees(DESCENT, None, listen)),
     ]
+    few = ("majority", "dp-gd", "cms-output", "rsgd", "ldp-duchi")
+    with mock.patch.object(guarantees, "list_mechanisms", return_value={name: dpviz.list_mechanisms()[name] for name in few}):
+        yield from [
+            one
+            for attacker in (None, Attacker.parse("advantage=0.1"))
+            for m in [[*guarantees.watch(replace(DESCENT, seed=9), metrics=["recall-at-precision=0.7"], attacker=attacker)][-1]]
+            for one in (
+                [len(m.found), m.metrics, m.baselines, m.expected, *m.poor],
+                progress(lambda listen, a=attacker: [*guarantees.watch(replace(DESCENT, seed=8), listen, attacker=a)]),
+            )
+        ]
 
 
 def studies_inspected_examples() -> Iterator[Any]:
@@ -135,11 +140,7 @@ def studies_inspected_examples() -> Iterator[Any]:
         [len(inspected.noising_rows(dpviz.RunSpec("teaching", mechanism="pidp-sgd"), 0.5))],
         inspected.plane(DESCENT),
         inspected.validation_rows(DESCENT),
-        progress(
-            lambda listen: inspected.retrain_without(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [3, 4], listen
-            )
-        ),
+        progress(lambda listen: inspected.retrain_without(replace(DESCENT, seed=77), [3, 4], listen)),
     ]
 
 
@@ -171,11 +172,7 @@ def studies_odds_examples() -> Iterator[Any]:
 
 
 def studies_releases_examples() -> Iterator[Any]:
-    yield progress(
-        lambda listen: releases.releases(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.5, 1.0], listen
-        )
-    )
+    yield progress(lambda listen: releases.releases(replace(DESCENT, seed=77), [0.5, 1.0], listen))
 
 
 def studies_scaling_examples() -> Iterator[Any]:
@@ -192,7 +189,7 @@ def studies_scaling_examples() -> Iterator[Any]:
 
 
 def studies_story_examples() -> Iterator[Any]:
-    s = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2)
+    s = replace(DESCENT, epsilon=1.0)
     d = story.departure(s, dpviz.run(s).theta)
     yield from [
         story.cost_over(DESCENT, [0.1, 1.0], "accuracy"),
@@ -202,17 +199,13 @@ def studies_story_examples() -> Iterator[Any]:
             str(story.leaver(dpviz.RunSpec("teaching", mechanism=m), w)) for m in ("dp-gd", "dbdp") for w in ("most", "typical")
         ),
         vars(d),
-        progress(
-            lambda listen: story.cost_over(
-                dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5, seed=77), [0.1, 1.0], "accuracy", listen
-            )
-        ),
+        progress(lambda listen: story.cost_over(replace(DESCENT, seed=77), [0.1, 1.0], "accuracy", listen)),
     ]
 
 
 def studies_trials_examples() -> Iterator[Any]:
     yield from [
-        [vars(one) for one in trials.trials(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2))],
+        [vars(one) for one in trials.trials(replace(DESCENT, epsilon=1.0))],
         progress(lambda listen: trials.trials(DESCENT, "accuracy", listen)),
     ]
 
@@ -359,6 +352,7 @@ def views_examples() -> Iterator[Any]:
             [report.curves(m), report.gaps(m), *(report.baseline_gap(model, m) for model in ("non-private", "majority"))]
             for m in groups.MEASURES
         ],
+        [scores.scores(OUTPUT, np.zeros((2, 3)), np.ones(2))],
         list(noise_comparison.metrics_by_noise(OUTPUT, OUTPUT.build(), dpviz.run(OUTPUT).calibration, [0.0, 0.1]).values()),
         [[one.needed, one.ratio] for one in noise_comparison.published_noise(DESCENT)],
         " | ".join(

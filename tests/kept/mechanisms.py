@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from support import make_problem, noisy_sums
-from support_kept import refusal
+from support_kept import kept_or_refused, refusal
 
 import dpviz
 from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
@@ -63,6 +63,29 @@ def capabilities_examples() -> Iterator[Any]:
             if isinstance(b, ProtectsQuery)
         ],
         [b.step_count(problem.setting) for b in built if isinstance(b, CountsSteps)],
+        # what follows from noise and from other settings, where one of them is set
+        [
+            [
+                b.id,
+                k,
+                *kept_or_refused(
+                    lambda c=changed, shape=shape: [
+                        [
+                            one.noise_scale,
+                            one.sensitivity,
+                            one.status,
+                            *vars(protection.settle(c, problem.setting, budget)).values(),
+                        ]
+                        for one in [protection.calibrate(c, *shape)]
+                    ]
+                ),
+            ]
+            for shape in [(problem.setting, budget)]
+            for b in built
+            for k, knob in b.knobs().items()
+            for value in knob.candidates(protection.knob_value(b, k, problem.setting, budget), 3)[-1:]
+            for changed in [replace(b, **{k: value})]
+        ],
         [
             protection.preparation_budget([dpviz.common.paid.Paid(*one) for one in paid], 1e-5)
             for paid in ([("a", "b", 0.0, 0.3)], [("a", "b", 0.0, 0.3), ("c", "d", 0.2), ("e", "f", 0.4)])

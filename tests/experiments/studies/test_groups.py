@@ -119,11 +119,6 @@ def test_curves_are_those_of_scikit_learn(found: Scores) -> None:
             np.testing.assert_allclose(part["low"], np.quantile(lines, 0.1, axis=0))
 
 
-def test_distributions_add_up_and_labels_have_no_scores(found: Scores) -> None:
-    assert found.distribution().groupby(["model", "label"])["share"].sum().to_list() == pytest.approx([1.0] * 4)
-    assert scores(SCORED, np.zeros((2, 27)), np.ones(2)) is None
-
-
 def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:
     table = cost_by_group(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2), Grouping("kind")).table
     assert (table["times_noised"] >= 0).all()
