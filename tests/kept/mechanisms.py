@@ -41,7 +41,8 @@ def capabilities_examples() -> Iterator[Any]:
             for scale in (0.01, 0.7)
         ],
         [
-            [b.id, b.sensitivity_trace(problem.setting), b.noise_in_steps(problem.setting)]
+            [b.id, b.sensitivity_trace(setting), b.noise_in_steps(setting)]
+            for setting in [replace(problem.setting, n=203)]
             for b in built
             if isinstance(b, HasTrace)
         ],
@@ -80,7 +81,7 @@ def capabilities_examples() -> Iterator[Any]:
                     ]
                 ),
             ]
-            for shape in [(problem.setting, budget)]
+            for shape in [(replace(problem.setting, n=1003), dpviz.Budget(2.0, 1e-4))]
             for b in built
             for k, knob in b.knobs().items()
             for value in knob.candidates(protection.knob_value(b, k, problem.setting, budget), 3)[-1:]
@@ -184,7 +185,7 @@ def mechanisms_examples() -> Iterator[Any]:
                 *(("dp-sgd", {"batches": kind}) for kind in ("persons", "reshuffled")),
             )
             for b in [dpviz.RunSpec(mechanism=m, params=p).build()]
-            for s in (replace(make_problem().setting, person_rows=k) for k in (0, 3))
+            for s in (replace(make_problem().setting, person_rows=k, n=n) for n, k in ((40, 0), (40, 3), (1003, 0)))
             if isinstance(b, ReleasesGaussians | BoundsSensitivity | DeclaresEvent)
         ],
         "\n".join(
