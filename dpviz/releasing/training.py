@@ -131,6 +131,7 @@ def check_place(folder: Path) -> None:
 
 P = ParamSpec("P")
 REFUTED = 0.999  # confidence of an audit that refuses a release: its noise is fixed, so that a wrong refusal would stay
+_AUDIT = 0.9  # of the time of a release with an audit
 
 
 def choose_secretly(make: Callable[Concatenate[RunSpec, P], Release]) -> Callable[Concatenate[RunSpec, P], Release]:
@@ -197,8 +198,7 @@ def release(
     if ledger is not None:
         entry = _entry(built, problem, add_conditions(cal, dataset, exact=False), of_ranges, call)
         ledger.check(entry, cal.neighbouring)  # before an audit, which can take long
-    share = 0.9 if audit_runs else 0.0  # of the time that an audit takes
-    audited = _audited(run, problem.setting, cal, audit_runs, part(monitor, 0.0, share))
+    audited, listen = _audited(run, problem.setting, cal, audit_runs, monitor)
     if ledger is not None:
         ledger.spend(entry, cal.neighbouring)
     if of_ranges is not None:
@@ -206,8 +206,7 @@ def release(
         ranged = resolve(declare_privately(declared.spec, dataset, of_ranges, random.SystemRandom(), every))
         run, built, dataset, problem, cal = _calibrated(ranged, of_model, all_rows, public_n, settled=True)
         if (built, protection.row_setting(problem.setting)) != before:
-            audited = _audited(run, problem.setting, cal, audit_runs, part(monitor, 0.0, share), entered=ledger is not None)
-    listen = part(monitor, share, 1 - share)
+            audited, listen = _audited(run, problem.setting, cal, audit_runs, monitor, entered=ledger is not None)
     fit = train(built, Training(problem, [cal], [np.random.SeedSequence()], record=False, monitor=listen)).fit
     made = publish(built, problem.setting, cal, fit, random.SystemRandom())
     cal = add_conditions(add_range_cost(cal, budget, of_ranges), dataset, made.exact)
@@ -309,8 +308,8 @@ def _require_proof(cal: Calibration, asked: Budget) -> None:
 
 def _audited(
     run: ResolvedRun, setting: Setting, cal: Calibration, runs: int, monitor: Monitor, *, entered: bool = False
-) -> AuditResult | None:
-    """An audit on synthetic rows with the hyperparameters of the release; None where none is asked for.
+) -> tuple[AuditResult | None, Monitor]:
+    """(an audit on synthetic rows with the hyperparameters of the release, None where none is asked for; monitor of the rest).
 
     Args:
         entered: whether a ledger holds the release already, because its ranges were found.
@@ -320,20 +319,20 @@ def _audited(
         FloatingPointError: outputs are not finite.
     """
     if check_integer("audit_runs", runs, 0, MAX_RUNS) == 0:
-        return None
+        return None, monitor
     if runs < LEAST_RUNS:
         raise InvalidInput("audit_runs", f"needs at least {LEAST_RUNS} models, got {runs}", "Give 1000, for example.")
     k, own = cal.person_rows, cal.method_budget or cal.budget
     n = max(min(100, math.ceil(1 / cal.budget.delta) - 1), k)  # few enough that delta is below 1/n
     built = protection.settle(run.spec.build(), setting, cal.budget, n)
     pair = worst_case(built, get_model(run.spec.model), own, n=n, lam=setting.lam, person_rows=k)
-    audited = audit(built, pair.first, pair.second, own, runs, confidence=REFUTED, monitor=monitor)
+    audited = audit(built, pair.first, pair.second, own, runs, confidence=REFUTED, monitor=part(monitor, 0.0, _AUDIT))
     proved = audited.calibration.proved_budget
     if evidence := audited.evidence_against(proved):
         cause = f"an audit of {runs:,} models a side refutes {proved} by {evidence}, at {100 * REFUTED:g} % confidence"
         spent = " The ledger's entry stays: private ranges were found with its budget." if entered else ""
         raise InvalidInput("mechanism", cause, f"Publish none of its models; choose another method.{spent}")
-    return audited
+    return audited, part(monitor, _AUDIT, 1 - _AUDIT)
 
 
 def model_of(
