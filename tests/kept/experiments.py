@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from support import make_problem
-from support_kept import progress, shares
+from support_kept import progress, refusal, shares
 
 import dpviz
 from dpviz.experiments.run import measure, run, settings
@@ -364,6 +364,11 @@ def views_examples() -> Iterator[Any]:
         "\n".join(
             f"{name}: {knob.label}; {knob.describe()}; {knob.in_words(getattr(DESCENT, name))}"
             for name, knob in settings.SETTINGS.items()
+        ),
+        "\n".join(
+            refusal(lambda n=name, v=value: dpviz.RunSpec(**{n: v}))
+            for name in settings.SETTINGS
+            for value in (-1, 0.5, 1e9, "magic", "balanced", None)
         ),
         [
             answers.Answer(value, 0.2, 0.4, right, pd.DataFrame(), "").accepts(given)

@@ -29,6 +29,7 @@ def capabilities_examples() -> Iterator[Any]:
             ]
             for b in built
         ],
+        [[b.id, *vars(b).values()] for b in built],
         "\n".join(
             f"{b.id} {k}: {knob.label} {getattr(knob, 'unit', '')}: {knob.describe()}; {knob.automatic}"
             for b in built

@@ -157,6 +157,7 @@ def accounting_examples() -> Iterator[Any]:
 def privacy_examples() -> Iterator[Any]:
     yield from [
         " ".join(f"{default_delta(n):.15g}" for n in (2, 455, 9_999, 10_001, 39_073, 800_000, *(10**k for k in range(1, 12)))),
+        " ".join(map(str, (Budget(1.0), Budget(0.123456, 1e-5), Budget(30.0, 0.01)))),
         " | ".join(status_sentence(s, k, w) for s in Status for k, w in ((0, ""), (1, ""), (1234, ""), (2, "short"))),
         [[corner(b), trade_off(b, np.array([0.0, 0.1, 0.3, 0.9]))] for b in (Budget(1.0), Budget(0.5, 0.01), Budget(800.0, 0.1))],
         [

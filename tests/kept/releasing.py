@@ -143,7 +143,7 @@ def training_examples() -> Iterator[Any]:
         RunSpec(mechanism="dp-gd").build().calibrate(make_problem().setting, Budget(1.0, 0.001)),
         50,
         ignore,
-    )
+    )[0]
     yield from [
         " | ".join(
             str(assert_refused(training.encoder_of, replace(load_dataset("census-300"), looked_at=tuple("abcdef"[:k])), False))
@@ -167,7 +167,7 @@ def training_examples() -> Iterator[Any]:
             )
         ),
         [
-            training._audited(resolve(RunSpec("teaching", mechanism=m)), make_problem().setting, c, k, ignore)
+            training._audited(resolve(RunSpec("teaching", mechanism=m)), make_problem().setting, c, k, ignore)[0]
             for m, k in (("dp-gd", 0),)
             for c in [RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001))]
         ],
