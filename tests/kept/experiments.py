@@ -383,7 +383,10 @@ def sweeps_examples() -> Iterator[Any]:
     yield from [
         [grid.first_pair(replace(DESCENT, mechanism=name)) for name in ("dp-gd", "rsgd-ar", "dp-agd", "non-private")],
         [
-            [laid.values, [[i, j, list(cell.replicas)] for i, j, cell in laid.cells], [one.field for one in laid.refused]]
+            [
+                [laid.values, [[i, j, list(cell.replicas)] for i, j, cell in laid.cells], [one.field for one in laid.refused]],
+                laid.means({k: cell.attempt() for k, (_, _, cell) in enumerate(laid.cells) if k != 1}, "accuracy"),
+            ]
             for laid in [grid.lay(DESCENT, ("steps", "clip_norm"), ((5, 0, -1), (0.5, 1.0)), 2)]
         ],
         [grid.values(DESCENT, name, 3) for name in grid.first_pair(DESCENT)],
