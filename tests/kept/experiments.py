@@ -342,7 +342,7 @@ def views_examples() -> Iterator[Any]:
             for spec, m in (
                 (DESCENT, 2),
                 (census, 2),
-                (replace(DESCENT, model="mlp-4"), 2),
+                (replace(DESCENT, model="mlp-4"), 400),
                 (replace(census, dataset="iris"), 400),
             )
             for theta in [dpviz.run(spec).theta]
@@ -387,7 +387,10 @@ def sweeps_examples() -> Iterator[Any]:
                 [laid.values, [[i, j, list(cell.replicas)] for i, j, cell in laid.cells], [one.field for one in laid.refused]],
                 laid.means({k: cell.attempt() for k, (_, _, cell) in enumerate(laid.cells) if k != 1}, "accuracy"),
             ]
-            for laid in [grid.lay(DESCENT, ("steps", "clip_norm"), ((5, 0, -1), (0.5, 1.0)), 2)]
+            for laid in (
+                grid.lay(DESCENT, ("steps", "clip_norm"), ((5, 0, -1), (0.5, 1.0)), 2),
+                grid.lay(OUTPUT, ("refined", "lam"), ((True, False), (0.01, 0.1, 1.0)), 2),
+            )
         ],
         [grid.values(DESCENT, name, 3) for name in grid.first_pair(DESCENT)],
         [grid.present_value(DESCENT, name) for name in grid.first_pair(DESCENT)],
