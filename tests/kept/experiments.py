@@ -183,6 +183,7 @@ def studies_scaling_examples() -> Iterator[Any]:
         scaling.slopes(np.geomspace(1, 100, 20), np.geomspace(1, 100, 20) ** (-2) + 0.001),
         scaling.bounds_at(OUTPUT, "n", 80),
         progress(lambda listen: scaling.bounds(OUTPUT, scaling.axis(OUTPUT, "n"), listen)),
+        scaling.observed_table(scaling.observe(DESCENT, scaling.axis(DESCENT, "n"), [200, 300], 2)),
         scaling.observed_table(scaling.observe(OUTPUT, scaling.axis(OUTPUT, "lam"), [], 2)),
         scaling.reference(scaling.axis(OUTPUT, "n"), np.geomspace(1, 9, 25)),
     ]
