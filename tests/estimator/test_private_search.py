@@ -90,13 +90,15 @@ def test_every_run_is_calibrated_for_its_share(classes: int, monkeypatch: pytest
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_rows_that_are_scored_reach_no_training(planted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows themselves, at the last step before noise. The planted mistake trains on all of them."""
+    """The rows themselves, at the last step before noise, and the count on them. The planted mistake trains on all of them."""
     trained, scored, find = [], [], module.search
 
     def search(made: object, train: Callable[[int], object], right: Callable[[object], int], source: object) -> object:
         runs = train.__self__  # type: ignore[attr-defined]
         scored.append(runs.x[runs.scoring])
         runs = replace(runs, training=np.arange(len(runs.x))) if planted else runs
+        theta, offset, _ = model = runs.train(0)
+        assert right(model) == (((scored[0] @ theta.T + offset)[:, 0] > 0) == runs.codes[runs.scoring]).sum()
         return find(made, runs.train, right, source)
 
     monkeypatch.setattr(module, "search", search)
