@@ -147,7 +147,9 @@ def small_upload() -> uploads.Upload:
 
 def test_a_session_that_was_left_is_closed_and_another_is_not(clock: Clock) -> None:
     for who in "ab":
-        clock.come(who)
+        clock.come(who, browser=f"browser {who}")
+    pairs = [("A", "browser a"), ("B", "browser b"), ("A", "browser b"), ("C", "browser a")]
+    assert [session.belongs(*pair) for pair in pairs] == [True, True, False, False]
     assert clock.goes_on(1000.0) == []
     clock.leave("a")
     assert clock.goes_on(1000.0 + session.LINGER - 1) == []
