@@ -66,3 +66,19 @@ def scale_into_ball(x: Floats, radius: float = 1.0) -> Floats:
     inside = z / np.maximum(1.0, norms)[:, None]
     inside[far] = directions
     return np.asarray(inside)
+
+
+def add_intercept(x: Floats, constant: float) -> Floats:
+    """(x, c)/sqrt(1 + c²): a constant feature c that keeps rows of norm <= 1 in the unit ball; with c = 0 the rows as they are.
+
+    The intercept is regularised with the rest; otherwise the objective would not be strongly convex and every
+    output- and objective-perturbation guarantee would be void.
+
+    >>> add_intercept(np.array([[1.0, 0.0]]), 1.0).round(3).tolist()
+    [[0.707, 0.0, 0.707]]
+    """
+    if constant == 0:
+        return x
+    made = np.hstack([x, np.full((len(x), 1), constant)])
+    made /= np.hypot(1.0, constant)
+    return made

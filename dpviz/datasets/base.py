@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
+from dpviz.common.norms import add_intercept
 from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, check_choice, check_integer, show
 from dpviz.datasets.table.encoder import NUMBER, Encoder
-from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, add_intercept, centre_numbers, constant_of, row_factors
+from dpviz.datasets.table.encoding import CENTRED, INTERCEPT, SCALINGS, centre_numbers, constant_of, row_factors
 from dpviz.datasets.table.lost import SCALING, Lost, caution, scaling_loss
 
 TRAIN_SHARE = 0.8
@@ -247,7 +248,7 @@ class Dataset:
 
     def _before(self) -> NDArray[np.float64]:
         """(n, features) the rows before their factors, without the constant feature."""
-        x = self.X[:, : len(self.feature_names) - self.intercept] * np.hypot(1.0, self.constant)
+        x = self.X[:, : self.d - self.intercept] * np.hypot(1.0, self.constant)
         x /= self.row_factors(self.scaling)[:, None]  # in place, here and below: tables may be large
         return x
 

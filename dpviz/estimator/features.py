@@ -26,6 +26,7 @@ from dpviz.common.validate import InvalidInput, number, positive, show
 FROM_DATA = "from data"
 #: ranges by `privacy.private_ranges`, for a tenth of the budget
 PRIVATE = "private"
+CONSTANT = 0.5  # c of the constant feature, rows being (z, c)/sqrt(1 + c²); docs/default_rules.md has what it gains over 1
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ class LinearMap:
         low, high: (d,) declared ranges, infinite where whole rows are bounded.
         looked_at: what was read from the rows.
         radius: the declared norm by which whole rows are divided; None where each feature has a range.
-        constant: c of the constant feature, rows being (z, c)/sqrt(1 + c²).
     """
 
     centre: Floats
@@ -46,7 +46,6 @@ class LinearMap:
     high: Floats
     looked_at: tuple[str, ...] = ()
     radius: float | None = None
-    constant: float = 0.5
 
     def rows(self, X: Floats, intercept: bool) -> tuple[Floats, int]:
         """((n, d) or (n, d + 1) rows of norm at most 1, how many did not keep to what was declared)."""
@@ -59,15 +58,15 @@ class LinearMap:
             z /= np.maximum(1.0, size)[:, None]
         outside = (inside != X).any(axis=1) | (size > 1 + 1e-9)
         if intercept:
-            z = np.hstack([z, np.full((len(z), 1), self.constant)]) / np.hypot(1.0, self.constant)
+            z = norms.add_intercept(z, CONSTANT)
         return z, int(outside.sum())
 
     def coefficients(self, theta: Floats, intercept: bool) -> tuple[Floats, Floats]:
         """((K, d) weights, (K,) offsets) in the rows' own units of parameters (K, d) or (K, d + 1)."""
         offset = np.zeros(len(theta))
         if intercept:
-            theta = theta / np.hypot(1.0, self.constant)
-            theta, offset = theta[:, :-1], theta[:, -1] * self.constant
+            theta = theta / np.hypot(1.0, CONSTANT)
+            theta, offset = theta[:, :-1], theta[:, -1] * CONSTANT
         weights = theta * self.scale
         return weights, offset - weights @ self.centre
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.common.norms import add_intercept
 from dpviz.common.paid import Paid
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import NUMBER, Encoder
-from dpviz.datasets.table.encoding import add_intercept
 from dpviz.preparing.base import Facts, Preparation
 from dpviz.privacy.accounting.gaussian import gaussian_budget, gaussian_mu
 from dpviz.privacy.budget import Budget

@@ -17,7 +17,6 @@ from dpviz.common import norms
 from dpviz.common.arrays import Floats
 from dpviz.common.paid import Paid
 from dpviz.datasets import Dataset
-from dpviz.datasets.table.encoding import add_intercept
 from dpviz.preparing.base import Facts, Preparation, features_of
 from dpviz.privacy.accounting.gaussian import gaussian_mu
 from dpviz.privacy.budget import Budget
@@ -69,7 +68,7 @@ class Standardised(Preparation):
         message = f"Features were standardised privately, for {100 * SHARE:g} % of μ²; rows longer than √k are clipped."
         return replace(
             dataset,
-            X=add_intercept(rows, float(dataset.intercept)),
+            X=norms.add_intercept(rows, float(dataset.intercept)),
             norms=lengths,
             scaling="clip",
             encoder=None,  # it knows ranges only

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from dpviz.common.arrays import Floats
+from dpviz.common.norms import add_intercept
 from dpviz.common.progress import Monitor, ignore
 from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import Dataset
 from dpviz.datasets.table.encoder import NUMBER, Encoder
-from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.measure import train
 from dpviz.experiments.run.resolve import automatic_lam, dataset_of, resolve, split_of
 from dpviz.experiments.run.settings import AS_DECLARED, LEAST_LAM

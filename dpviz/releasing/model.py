@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.common.arrays import Floats
+from dpviz.common.norms import add_intercept
 from dpviz.common.validate import InvalidInput, check_bool, check_range, check_text, number, parse_path, show
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.encoder import LONGEST, Encoder
-from dpviz.datasets.table.encoding import add_intercept
 from dpviz.datasets.table.lost import Lost
 from dpviz.models import Rows, get_model
 

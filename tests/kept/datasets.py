@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from support import assert_refused
 
+from dpviz.common import norms
 from dpviz.datasets import base, catalogue
 from dpviz.datasets.table import cell_text, columns, csv, decode, encoding, features, lost, proposals, spec
 
@@ -139,7 +140,7 @@ def table_examples() -> Iterator[Any]:
         str(assert_refused(decode.decode, b"a,b\n" + bytes([129, 141, 143, 144, 157]) * 9, None, [])),
         [encoding.row_factors(np.array([0.5, 1.0, 3.0]), s, 4) for s in ("unit", "clip")]
         + [
-            encoding.add_intercept(np.array([[0.6, 0.8]]), 0.5),
+            norms.add_intercept(np.array([[0.6, 0.8]]), 0.5),
             encoding.centre_numbers(np.array([[0.2, 1.0], [0.8, 0.0]]), np.array([True, False])),
         ],
         [lost.lost_share(np.array([[0.3, 0.4], [3.0, 4.0]]), np.array([1.0, 0.2]))],

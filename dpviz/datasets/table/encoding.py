@@ -60,19 +60,3 @@ def constant_of(scaling: str) -> float:
     With ½ the other features keep 4/5 of the squared norm and not 1/2 (docs/default_rules.md has what that gains).
     """
     return 0.5 if scaling == CENTRED else 1.0
-
-
-def add_intercept(x: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
-    """(x, c)/sqrt(1 + c²): a constant feature c that keeps rows of norm <= 1 in the unit ball; with c = 0 the rows as they are.
-
-    The intercept is regularised with the rest; otherwise the objective would not be strongly convex and every
-    output- and objective-perturbation guarantee would be void.
-
-    >>> add_intercept(np.array([[1.0, 0.0]]), 1.0).round(3).tolist()
-    [[0.707, 0.0, 0.707]]
-    """
-    if constant == 0:
-        return x
-    made = np.hstack([x, np.full((len(x), 1), constant)])
-    made /= np.hypot(1.0, constant)
-    return made

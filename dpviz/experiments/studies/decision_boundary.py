@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dpviz.common.arrays import Floats
 from dpviz.common.memory import Cache
+from dpviz.common.norms import add_intercept
 from dpviz.datasets import Dataset
-from dpviz.datasets.table.encoding import add_intercept
 from dpviz.experiments.run.resolve import fit_key
 from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
