@@ -286,7 +286,7 @@ def views_examples() -> Iterator[Any]:
                     **{settings._LAST: ("dp-gd", {})},
                 ),
                 *(
-                    view(tuning._pair, spec, **{"own.tune0": a, "own.tune1": b})
+                    view(tuning._pair, spec, ("step_size", "lam"), **{"own.tune0": a, "own.tune1": b})
                     for a, b in (("steps", "lam"), ("step_size", "lam"))
                 ),
             ]

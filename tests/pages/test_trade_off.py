@@ -91,6 +91,9 @@ def test_a_cache_folder_that_cannot_be_used_is_one_notice(tmp_path: Path, monkey
 def test_the_first_visit_needs_no_choice_and_methods_within_the_error_of_the_best_are_ties(held: Callable[[], None]) -> None:
     page = opened(methods="", points="")
     assert page.multiselect[0].value == ["dp-gd"], "the sidebar's method while the others are measured"
+    assert [one.label for one in page.expander if one.proto.expanded and one.label.startswith("Tune")] == [], (
+        "nothing is tuned yet"
+    )
     early = page._tree.get_widget_states()
     held()
     page, measure = support_pages.settled(page), METRICS["accuracy"]

@@ -136,9 +136,7 @@ def methods_field(spec: RunSpec) -> fields.Field[tuple[str, ...]]:
 def tune_field(spec: RunSpec) -> fields.Field[tuple[str, str] | None]:
     """The two settings that are tuned."""
     names = {name: knob.label for name, knob in tuning.declared_knobs(spec).items()}
-    return fields.Field(
-        "tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), tuning.first_pair(spec)
-    )
+    return fields.Field("tune", Pair(label="Settings to tune", help="", options=tuple(names), names=names), None)
 
 
 def fields_of(spec: RunSpec) -> tuple[fields.Field[Any], ...]:

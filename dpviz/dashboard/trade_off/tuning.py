@@ -36,7 +36,7 @@ def section(spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
     label = list_mechanisms()[spec.mechanism].label
     st.subheader(f"Tune {words.markdown(label)}", anchor=False)
     names = list(tuning.declared_knobs(spec))
-    pair = chosen.tune
+    pair = chosen.tune or tuning.first_pair(spec)
     if pair is None:
         panels.empty("This method has nothing to tune.")
         return
@@ -49,11 +49,11 @@ def section(spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
             key=f"own.tune{k}",
             format_func=lambda n: tuning.declared_knobs(spec)[n].label,
             on_change=_pair,
-            args=(spec,),
+            args=(spec, pair),
         )
     settings.BY.draw(place=columns[2])
     made = tuning.grid(spec, *pair, metrics=chosen.levels)
-    st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made))
+    st.button(f"Try {len(made.cells)} settings", key="tune-start", on_click=_start, args=(spec, made, pair))
     panels.privacy_warning("The heat map is computed from private rows without noise: do not publish what it chose.")
     job, grid = st.session_state.get(_JOB), st.session_state.get(_GRID)
     if job is not None and grid is not None and grid.names == pair:
@@ -65,19 +65,22 @@ def section(spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
     _private(spec, made)
 
 
-def _pair(spec: RunSpec) -> None:
-    settings.tune_field(spec).keep((st.session_state["own.tune0"], st.session_state["own.tune1"]))
+def _pair(spec: RunSpec, shown: tuple[str, str]) -> None:
+    pair = (st.session_state["own.tune0"], st.session_state["own.tune1"])
+    if pair != shown:  # a run that was interrupted may have changed the controls without a choice
+        settings.tune_field(spec).keep(pair)
 
 
 def _key(spec: RunSpec, grid: tuning.Grid) -> str:
     return "tune " + "\n".join([*grid.names, *(cell.key() for _, _, cell in grid.cells), spec.mechanism, str(spec.epsilon)])
 
 
-def _start(spec: RunSpec, grid: tuning.Grid) -> None:
+def _start(spec: RunSpec, grid: tuning.Grid, pair: tuple[str, str]) -> None:
     key = _key(spec, grid)
     job = watching.watch(SweepJob(key, [cell for _, _, cell in grid.cells], CellStore.personal()), _JOB)
     watching.resume(job)  # where it was cancelled before
     st.session_state[_GRID] = grid
+    settings.tune_field(spec).keep(pair)
 
 
 def _live(job: SweepJob, grid: tuning.Grid, spec: RunSpec, chosen: settings.Choices, theme: Theme) -> None:
