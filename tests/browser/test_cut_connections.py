@@ -196,11 +196,14 @@ def tell():
         time.sleep(0.1)
         if Path("ask").exists():
             os.unlink("ask")
-            rows, texts = holding()
-            threads = sorted(t.name for t in threading.enumerate())
-            state = {"rows": rows, "texts": texts, "files": len(os.listdir("/proc/self/fd")), "threads": threads}
-            Path("told.part").write_text(json.dumps(state))
-            os.rename("told.part", "told")
+            state = {"files": len(os.listdir("/proc/self/fd")), "threads": sorted(t.name for t in threading.enumerate())}
+            # another process looks at a copy: a tuple that a page is just making fails when somebody else holds it (CPython 3.11)
+            if not (looking := os.fork()):
+                rows, texts = holding()
+                Path("told.part").write_text(json.dumps(state | {"rows": rows, "texts": texts}))
+                os.rename("told.part", "told")
+                os._exit(0)
+            os.waitpid(looking, 0)
 
 threading.Thread(target=tell, name="telling", daemon=True).start()
 from dpviz.cli.start import main
