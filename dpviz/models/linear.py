@@ -57,12 +57,9 @@ class LinearFeatureNoise(FeatureNoise):
     loss: Loss
 
     def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
-        total, moved = np.zeros(theta.shape), theta * scale[:, None]
-        for first, part in rows.parts(len(row_blocks(len(rows), 1))):  # slopes stay in the processor's cache
-            here = [draw if len(draw) == 1 else draw[first : first + len(part)] for draw in noise]
-            common, own = products(part, theta.dtype.type).noisy_gradient(theta, moved, here, self.loss)
-            total += common + scale[:, None] * own
-        return total
+        scales = scale[:, None]
+        common, own = products(rows, theta.dtype.type).noisy_gradient(theta, theta * scales, list(noise), self.loss)
+        return common + scales * own
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:
         slope, curvature = LinearDerivatives(self.loss).slopes(theta, rows)
