@@ -1,26 +1,122 @@
 """Examples of `dpviz.mechanisms`."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from support import make_problem, noisy_sums
+from support import make_problem, noisy_sums, options
 from support_kept import kept_or_refused, refusal
 
 import dpviz
-from dpviz.mechanisms import BoundsSensitivity, DeclaresEvent, ReleasesGaussians, attack, persons, protection, registry, rules
-from dpviz.mechanisms.capabilities import BoundsDistance, CountsSteps, HasExcessTheory, HasTrace, HasWorstPair, ProtectsQuery
+from dpviz.auditing.pairs import worst_case
+from dpviz.common.random import spawn
+from dpviz.mechanisms import Mechanism, Training, attack, get_mechanism, persons, protection, registry, rules
+from dpviz.mechanisms import capabilities as can
 from dpviz.models import get_model
 from dpviz.models.products import SparseProducts
 from dpviz.privacy.accounting.events import Gaussian
+from dpviz.privacy.budget import Budget
+
+
+def forms(name: str) -> Iterator[dict[str, Any]]:
+    """Every option on its own, and every number of the mechanism set to another value than its default."""
+    yield from options(name)
+    for knob, declared in dpviz.list_mechanisms()[name].knobs().items():
+        default = dpviz.list_mechanisms()[name].defaults()[knob]
+        if isinstance(default, int | float) and not isinstance(default, bool):
+            yield {knob: _other(declared, default)}
+
+
+def _other(declared: Any, default: float) -> float:
+    """A value near the default, or in the middle of what is allowed where the default stands for a rule."""
+    value = 0.7 * default if default and 0.7 * default >= declared.low else math.sqrt(max(declared.low, 1e-3) * declared.high)
+    return max(round(value), math.ceil(declared.low)) if isinstance(default, int) else value
+
+
+def of_calibration(built: Mechanism, model: str, shape: tuple[int, int, float], budget: Budget) -> Any:
+    """What a mechanism declares for a problem of this shape."""
+    setting = get_model(model).setting(*shape)
+    if built.refusal(setting) is not None:
+        return None
+    declared = built.calibrate(setting, budget)
+    found: dict[str, Any] = {"calibration": declared, "settled": built.settle(setting, budget)}
+    if isinstance(built, can.BoundsSensitivity):
+        found["bounds"] = built.sensitivity_bounds(setting)
+    if isinstance(built, can.DeclaresEvent):
+        found["event"] = built.released_event(setting, declared)
+    if isinstance(built, can.HasExcessTheory):
+        found["excess"] = built.excess_theory(setting, declared.noise_scale, 0.3, np.array([0.06, 0.1, 0.3]))
+    if isinstance(built, can.CountsSteps):
+        found["steps"] = built.step_count(setting)
+    return found
+
+
+def of_training(built: Mechanism, model: str, budgets: Sequence[Budget], *, pair: bool, n: int = 60) -> Any:
+    """What a mechanism trains on n rows, and what it says of them and of its worst pair."""
+    problem = make_problem(n=n, d=3, lam=0.05, model=model)
+    # which of the optima that differ by signs of hidden units is found, rounding decides
+    at_optimum = built.id == "non-private" or (isinstance(built, can.ChoosesStart) and not built.public_start)
+    if built.refusal(problem.setting) is not None or (at_optimum and not problem.setting.linear):
+        return None
+    declared = [built.calibrate(problem.setting, budget) for budget in budgets]
+    fit = built.fit(Training(problem, declared, spawn(5, 2)))
+    found: dict[str, Any] = {"fit": fit}
+    if pair:
+        found["unrecorded"] = built.fit(Training(problem, declared, spawn(5, 2), record=False)).record
+    for e, calibration in enumerate(declared):
+        if isinstance(built, can.IndividualBudget):
+            found[f"individual {e}"] = built.individual(problem, calibration, fit.theta[e], fit.record.select(e))
+        if isinstance(built, can.HasRule):
+            found[f"rules {e}"] = built.rule_views(problem, calibration)
+    if isinstance(built, can.ProtectsQuery):
+        found["query"] = built.query(problem, fit.theta[0], spawn(6, 2))
+    if isinstance(built, can.NoisesRows):
+        found["rows"] = built.noisy_rows(problem, declared[0], spawn(7, 1)[0])
+    if isinstance(built, can.HasTrace):
+        found["trace"] = built.sensitivity_trace(problem.setting)
+    if pair:
+        worst = worst_case(built, problem.model, budgets[-1], n=20)
+        found["pair"] = [(p.rows.X, p.rows.y) for p in (worst.first, worst.second)]
+    return found
+
+
+def forms_examples() -> Iterator[Any]:
+    """What every form of a mechanism declares, in numbers and in words, and what it trains in a few steps."""
+    shape, budget = (203, 6, 0.02), Budget(0.7, 1e-5)
+    every = [
+        (name, params, get_mechanism(name).from_params(params)) for name in registry.list_mechanisms() for params in forms(name)
+    ]
+    yield from [
+        *([name, params, of_calibration(one, "logistic", shape, budget)] for name, params, one in every),
+        "\n".join(
+            f"{name} {params}: " + "; ".join((c.query, c.sensitivity_source, c.accountant, c.conversion, *c.conditions, *c.notes))
+            for name, params, one in every
+            for c in [one.calibrate(get_model("logistic").setting(*shape), budget)]
+        ),
+        *(
+            [
+                name,
+                params,
+                of_training(get_mechanism(name).from_params(params | short), "logistic", [budget], pair=not params, n=24),
+            ]
+            for name, mechanism in registry.list_mechanisms().items()
+            for short in [{k: v for k, v in {"epochs": 3, "rounds": 2, "local_steps": 5}.items() if k in mechanism.knobs()}]
+            # each option alone, and all numbers
+            for params in (
+                *options(name),
+                {k: v for other, one, _ in every if other == name and one not in [*options(name)] for k, v in one.items()},
+            )
+        ),
+    ]
 
 
 def capabilities_examples() -> Iterator[Any]:
     """What every mechanism says beside its calibration, and what it offers to set."""
-    problem, budget, built = make_problem(), dpviz.Budget(1.0, 0.001), [cls() for cls in registry.list_mechanisms().values()]
+    problem, budget, built = make_problem(), Budget(1.0, 0.001), [cls() for cls in registry.list_mechanisms().values()]
     yield from [
         [
             [
@@ -38,33 +134,28 @@ def capabilities_examples() -> Iterator[Any]:
         [
             [b.id, b.excess_theory(problem.setting, scale, 0.3, np.array([0.05, 0.1, 0.2, 0.25]))]
             for b in [*built, dpviz.RunSpec(mechanism="dp-gd", params={"steps": 20, "clip_norm": 1.0, "step_size": 0.5}).build()]
-            if isinstance(b, HasExcessTheory)
+            if isinstance(b, can.HasExcessTheory)
             for scale in (0.01, 0.7)
         ],
         [
             [b.id, b.sensitivity_trace(setting), b.noise_in_steps(setting)]
             for setting in [replace(problem.setting, n=203)]
             for b in built
-            if isinstance(b, HasTrace)
+            if isinstance(b, can.HasTrace)
         ],
         [
             [b.id, pair and [[one.rows.X[[0, 1, -1]], one.rows.y[[0, 1, -1]], one.n, one.lam] for one in pair]]
             for b in built
-            if isinstance(b, HasWorstPair)
+            if isinstance(b, can.HasWorstPair)
             for n in (3, 4, 7)
             for pair in [b.worst_pair(problem.model, replace(problem.setting, n=n))]
         ],
         [
-            [
-                b.id,
-                protection.settle(b, problem.setting, budget).query(
-                    problem, np.ones((2, 4)) / 3, dpviz.common.random.spawn(5, 2)
-                ),
-            ]
+            [b.id, protection.settle(b, problem.setting, budget).query(problem, np.ones((2, 4)) / 3, spawn(5, 2))]
             for b in built
-            if isinstance(b, ProtectsQuery)
+            if isinstance(b, can.ProtectsQuery)
         ],
-        [b.step_count(problem.setting) for b in built if isinstance(b, CountsSteps)],
+        [b.step_count(problem.setting) for b in built if isinstance(b, can.CountsSteps)],
         # what follows from noise and from other settings, where one of them is set
         [
             [
@@ -82,7 +173,7 @@ def capabilities_examples() -> Iterator[Any]:
                     ]
                 ),
             ]
-            for shape in [(replace(problem.setting, n=1003), dpviz.Budget(2.0, 1e-4))]
+            for shape in [(replace(problem.setting, n=1003), Budget(2.0, 1e-4))]
             for b in built
             for k, knob in b.knobs().items()
             for value in knob.candidates(protection.knob_value(b, k, problem.setting, budget), 3)[-1:]
@@ -113,7 +204,7 @@ def mechanisms_examples() -> Iterator[Any]:
             for m in sorted(dpviz.list_mechanisms())
             if not dpviz.list_mechanisms()[m].__module__.endswith("majority")
             for b in [dpviz.RunSpec(mechanism=m).build()]
-            for c in [b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))]
+            for c in [b.calibrate(make_problem().setting, Budget(1.0, 0.001))]
             for a in [attack.strongest_attack(b, make_problem().setting, c)]
             if a is not None
         ],
@@ -128,17 +219,17 @@ def mechanisms_examples() -> Iterator[Any]:
             for a in [attack.Attacker.parse(text)]
         ],
         [
-            [m, e, b.distance(make_problem().setting, b.calibrate(make_problem().setting, dpviz.Budget(e, 0.001)))]
+            [m, e, b.distance(make_problem().setting, b.calibrate(make_problem().setting, Budget(e, 0.001)))]
             for m, cls in sorted(dpviz.list_mechanisms().items())
-            if issubclass(cls, BoundsDistance)
+            if issubclass(cls, can.BoundsDistance)
             for b in [cls()]
             for e in (0.01, 1.0, 100.0)
         ],
-        [persons.budget_of_group(dpviz.Budget(e, d), k) for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1))],
-        [persons.budget_of_row(dpviz.Budget(e, d), k) for e, d, k in ((1.5, 1e-05, 3), (1.5, 0.0, 2), (1.5, 1e-05, 0))],
+        [persons.budget_of_group(Budget(e, d), k) for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1))],
+        [persons.budget_of_row(Budget(e, d), k) for e, d, k in ((1.5, 1e-05, 3), (1.5, 0.0, 2), (1.5, 1e-05, 0))],
         [
             persons.calibrate_person(
-                partial(dpviz.RunSpec(mechanism=m).build().calibrate, make_problem().setting), dpviz.Budget(1.0, 0.001), 3
+                partial(dpviz.RunSpec(mechanism=m).build().calibrate, make_problem().setting), Budget(1.0, 0.001), 3
             )
             for m in ("output-gaussian", "dp-gd", "cms-output", "dbdp")
         ],
@@ -148,37 +239,35 @@ def mechanisms_examples() -> Iterator[Any]:
             " ".join((c.sensitivity_source, *c.notes, *c.conditions))
             for c in (
                 persons.convert_to_person(
-                    dpviz.RunSpec(mechanism="dp-sgd").build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001)), 3
+                    dpviz.RunSpec(mechanism="dp-sgd").build().calibrate(make_problem().setting, Budget(1.0, 0.001)), 3
                 ),
                 persons.calibrate_person(
-                    lambda b: dpviz.RunSpec(mechanism="dp-gd").build().calibrate(make_problem().setting, b),
-                    dpviz.Budget(1.0, 0.001),
-                    3,
+                    lambda b: dpviz.RunSpec(mechanism="dp-gd").build().calibrate(make_problem().setting, b), Budget(1.0, 0.001), 3
                 ),
             )
         ),
         [
             [
-                protection.automatic_lam(b, make_problem().setting, dpviz.Budget(1.0, 0.001)),
-                protection.method_budget(b, make_problem().setting, dpviz.Budget(1.0, 0.001)),
-                [str(protection.knob_value(b, k, make_problem().setting, dpviz.Budget(1.0, 0.001))) for k in b.knobs()],
+                protection.automatic_lam(b, make_problem().setting, Budget(1.0, 0.001)),
+                protection.method_budget(b, make_problem().setting, Budget(1.0, 0.001)),
+                [str(protection.knob_value(b, k, make_problem().setting, Budget(1.0, 0.001))) for k in b.knobs()],
             ]
             for m in ("dp-gd", "dp-sgd", "output-gaussian", "kst-objective", "rsgd-ar")
             for b in [dpviz.RunSpec(mechanism=m).build()]
         ],
         [
             protection.calibrate(
-                dpviz.RunSpec(mechanism="dp-gd").build(), replace(make_problem().setting, person_rows=k), dpviz.Budget(1.0, 0.001)
+                dpviz.RunSpec(mechanism="dp-gd").build(), replace(make_problem().setting, person_rows=k), Budget(1.0, 0.001)
             )
             for k in (0, 1, 3)
         ],
         [
             [
                 b.id,
-                protection.releases(b, s) if isinstance(b, ReleasesGaussians) else None,
-                protection.sensitivity_bounds(b, s) if isinstance(b, BoundsSensitivity) else None,
-                protection.released_event(b, s, protection.calibrate(b, s, dpviz.Budget(1.0, 0.001)))
-                if isinstance(b, DeclaresEvent)
+                protection.releases(b, s) if isinstance(b, can.ReleasesGaussians) else None,
+                protection.sensitivity_bounds(b, s) if isinstance(b, can.BoundsSensitivity) else None,
+                protection.released_event(b, s, protection.calibrate(b, s, Budget(1.0, 0.001)))
+                if isinstance(b, can.DeclaresEvent)
                 else None,
             ]
             for m, p in (
@@ -187,7 +276,7 @@ def mechanisms_examples() -> Iterator[Any]:
             )
             for b in [dpviz.RunSpec(mechanism=m, params=p).build()]
             for s in (replace(make_problem().setting, person_rows=k, n=n) for n, k in ((40, 0), (40, 3), (1003, 0)))
-            if isinstance(b, ReleasesGaussians | BoundsSensitivity | DeclaresEvent)
+            if isinstance(b, can.ReleasesGaussians | can.BoundsSensitivity | can.DeclaresEvent)
         ],
         "\n".join(
             (
@@ -206,7 +295,7 @@ def mechanisms_examples() -> Iterator[Any]:
                     )
                 )
                 for m, cls in registry.list_mechanisms().items()
-                for c in [cls().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))]
+                for c in [cls().calibrate(make_problem().setting, Budget(1.0, 0.001))]
             )
         ),
         [
@@ -215,10 +304,10 @@ def mechanisms_examples() -> Iterator[Any]:
             for r in [
                 registry.list_mechanisms()[m]()
                 .fit(
-                    dpviz.mechanisms.Training(
+                    Training(
                         make_problem(),
-                        [registry.list_mechanisms()[m]().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))],
-                        dpviz.common.random.spawn(5, 2),
+                        [registry.list_mechanisms()[m]().calibrate(make_problem().setting, Budget(1.0, 0.001))],
+                        spawn(5, 2),
                     )
                 )
                 .record
@@ -251,7 +340,7 @@ def mechanisms_examples() -> Iterator[Any]:
             rules.reach(make_problem().setting),
             rules.training_time(make_problem().setting, 0.02),
             rules.time_in_noise(make_problem().setting, 0.02),
-            rules.time_before_release(make_problem().setting, dpviz.Budget(1.0, 0.001)),
+            rules.time_before_release(make_problem().setting, Budget(1.0, 0.001)),
             rules.step_size(make_problem().setting, 30, 0.1),
         ],
         [
