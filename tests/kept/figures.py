@@ -30,6 +30,19 @@ def accuracy_examples() -> Iterator[Any]:
     lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
     yield [
         drawn(accuracy.optimality_gap(np.array([0.1, 0.3, 0.2]), lk, style.THEMES["light"])),
+        *(
+            drawn(accuracy.optimality_gap(np.array(some), lk, style.LIGHT, reference="r"))
+            for some in ([-0.1, 0.3, 0.0], [-0.2, -0.1], [0.0, 3e-13, 7.0], [4e-9, 1e3])
+        ),
+        *(
+            drawn(accuracy.accuracy_distribution(values, base, low, lk, style.LIGHT, expected=mean, title="t", shares=shares))
+            for values, base, low, mean, shares in (
+                (np.array([0.62, 0.731, 0.74]), 0.93, 0.55, None, True),
+                (np.linspace(0.71, 0.72, 61), 0.9, float("nan"), 0.714, True),
+                (np.linspace(0.3, 0.7, 60), 0.2, 0.69, 0.49, False),
+                (np.array([0.02]), 0.01, 0.5, None, True),
+            )
+        ),
         drawn(
             accuracy.weights(np.random.default_rng(0).normal(size=(5, 3)), np.ones(3), ["a", "b", "c"], lk, style.THEMES["light"])
         ),
@@ -284,6 +297,20 @@ def story_examples() -> Iterator[Any]:
     lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
     yield [
         drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.THEMES["light"])),
+        drawn(story.total_bars([0.7, 1.1, float("inf")], 3, 0.7, lk, style.LIGHT)),
+        *(
+            drawn(story.cost_over(some, levels, chosen, lk, style.LIGHT, title="t", shares=shares))
+            for some in [
+                pd.DataFrame(
+                    {"epsilon": [0.1, 1.0, 3.0], "mean": [0.6, 0.7, 0.82], "low": [0.55, 0.65, 0.8], "high": [0.7, 0.8, 0.9]}
+                ).assign(right=right)
+                for right in ([0.52, 0.6, 0.8], [float("nan")] * 3)
+            ]
+            for levels in [
+                [(0.93, style.Look("free", "#101010", "solid", "")), (0.54, style.Look("base", "#707070", "dash", ""))]
+            ]
+            for chosen, shares in (((0.5, 0.66, 0.57), True), ((9.0, 0.99, None), False))
+        ),
         drawn(
             story.two_histograms(
                 pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.THEMES["light"]
@@ -411,5 +438,12 @@ def figures_examples() -> Iterator[Any]:
         [style.look(style.THEMES["dark"], "a", f, r).dash for f in style.THEMES["dark"].families for r in range(5)]
         + [style.tens(0.3, shares=s) for s in (True, False)]
         + [style.stack(x, w) for x, w in (([0.1, 0.11, 0.5, 0.1], 0.05), ([0.2, 5.0, 0.1, -0.1, 5.3], 1.0), (np.zeros(25), 1.0))]
-        + [style.margin(left=3), style.room_for(["abc", "a longer name"])],
+        + [style.margin(left=3), style.room_for(["abc", "a longer name"]), style.margin()]
+        + [style.group_look(style.THEMES["light"], "g", k) for k in (0, 1, 7, 8, 9, 17)]
+        + [style.tens(low, shares=True) for low in (65.0, 65.1)],
+        [
+            drawn(groups.gap(some, 0.07, style.group_look(style.LIGHT, "g", 2), style.LIGHT, here=0.7))
+            for some in [pd.DataFrame({"epsilon": [0.1, 1.0], "mean": [0.2, 0.1], "low": [0.1, 0.05], "high": [0.3, 0.15]})]
+        ],
+        [lines.wrap(""), lines.wrap("eighteen letters l"), lines.wrap("nineteen letters le"), lines.wrap("a b c d", 3)],
     ]
