@@ -79,6 +79,11 @@ def times(value: float) -> str:
     return f"{three(value)} time{'' if value == 1 else 's'}"
 
 
+def counted(number: int, what: str) -> str:
+    """ "1 row", "2,000 rows"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def two(value: float) -> str:
     """A slope: −1.97."""
     return "none" if math.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")

@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import shares, view
+from support_kept import refusal, shares, view
 
 import dpviz
 from dpviz.auditing.runs import one_run_of
@@ -16,15 +16,15 @@ from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import comparison, ledger
 from dpviz.dashboard.audit import attack, one_training, ordinary_rows
 from dpviz.dashboard.components import charts, panels
-from dpviz.dashboard.data import dataset
-from dpviz.dashboard.frame import address, pinned, ranking, server, sidebar
+from dpviz.dashboard.data import dataset, form, upload
+from dpviz.dashboard.frame import address, fields, links, page, pinned, ranking, server, sidebar
 from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
-from dpviz.dashboard.jobs import cached_runs
+from dpviz.dashboard.jobs import cached_runs, job, tasks, watching
 from dpviz.dashboard.one_run import sections
 from dpviz.dashboard.rows import finder, influence_map, person, rows_with_noise, selection
 from dpviz.dashboard.sensitivity import excess_risk, explanation, recursion, scaling
-from dpviz.dashboard.story import playing
+from dpviz.dashboard.story import playing, scenes
 from dpviz.dashboard.trade_off import curves, method_comparison, presets, running, settings, tuning
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import calibration_of, setting_of
@@ -373,6 +373,226 @@ def views_examples() -> Iterator[Any]:
                 )
             ),
         )(view)(ordinary_rows._over, ns(spec=spec), spec, theme, 64),
+        "\n".join(
+            mock.patch.multiple(
+                scenes.charts, still_chart=lambda key, make, _, *rest, **__: page.st.code(f"{key} {rest} {make(0)}")
+            )(
+                mock.patch.object(scenes.pictures, "total_bars", lambda sums, count, one, *_: (len(sums), count, one))(
+                    mock.patch.object(scenes.tasks, "current_result", lambda *_, sums=sums, **__: sums)(view)
+                )
+            )(scenes.composition_scene, cached_runs.outcome(replace(specs[name], epsilon=0.5)), theme, trainings=count)
+            for name, sums, count in (
+                ("dp-gd", (0.5, 0.71, 0.9, *range(1, 8)), "3"),
+                ("dp-gd", (0.5, *[np.inf] * 9), "2"),
+                ("dp-gd", None, "2"),
+                ("majority", (0.5,), ""),
+            )
+        ),
+        "\n".join(
+            mock.patch.multiple(scenes.inspected, row_influence=lambda _, a=a: ns(at_minimum=a), cheap=lambda _, b=b: b)(view)(
+                scenes.one_leaves, ns(spec=spec), theme
+            )
+            for a, b in ((False, True), (True, False))
+        ),
+        "\n".join(
+            view(one.draw, **state)
+            for one, value in (
+                (fields.number("q", "Rate", 0.1, 7.0, 0.3, "Help."), "0.7"),
+                (fields.number("k", "Count", 2, 9, 3, integer=True), "5"),
+                (fields.switch("s", "On", "Help."), "true"),
+                (fields.switch("s", "On", "", True), "false"),
+                (fields.choice("c", "Which", {"a": "one", "b": "two"}, "a"), "b"),
+                (fields.choice("c", "Which", {str(k): f"no. {k}" for k in range(5)}, "3", few=5), "1"),
+                (fields.choice("c", "Which", {str(k): f"no. {k}" for k in range(5)}, "3"), "7"),
+                (fields.row("r", "Row", spec, "Help."), "1"),
+                (fields.Field("r", fields.Several(label="Some", help="", options=("a", "b", "c")), ("a", "c")), "b,a"),
+                (fields.Field("t", fields.Typed(label="Text", help=""), ""), " some text "),
+            )
+            for state in ({}, {one.key: value})
+        ),
+        "\n".join(
+            view(one._changed, **{one._widget: value})
+            for one, value in (
+                (fields.Field("t", fields.Typed(label="Text", help=""), ""), "  ab "),
+                *((fields.number("q", "Rate", 0.1, 7.0, 0.3), rate) for rate in (9.0, 0.3, 2.5)),
+            )
+        ),
+        "\n".join(
+            refusal(lambda one=one, text=text: one.parse("r", text)) or one.in_words(one.parse("r", text))
+            for one in (
+                fields.RowId(label="Row", help=""),
+                fields.RowId(label="Row", help="", ids=np.array([2, 5, 9]), n=8, names=pd.Series(["u", "v", "v"], [5, 7, 9])),
+            )
+            for text in ("3", "5", " u", "v", "9", "8", "7", "-1", "x")
+        ),
+        [one.check("row", value) for one in [fields.RowId(label="Row", help="")] for value in (None, 3, "4")],
+        "\n".join(
+            upload._balance(pd.Series(labels), positive, above)
+            for labels, positive, above in (
+                ([3, 5, None, 9], (), 5.0),
+                (["x", "y", "x"], ("x",), None),
+                ([None], (), None),
+                ([1] * 19 + [2], ("2",), None),
+            )
+        )
+        + " ".join(upload.words.counted(number, "row") for number in (0, 1, 2000)),
+        "\n".join(
+            view(upload._positive, pd.Series(values, name="t"))
+            for values in ([*range(21)], [*range(20)], list("bab"), list("bac"))
+        ),
+        "\n".join(
+            view(upload._what_is_left, rows, edited, upload.TableSpec("y", person=person, person_rows=2))
+            for rows in (
+                pd.DataFrame({"a": [1, None, 3, 4], "b": ["u", None, None, "v"], "p": list("iiji"), "y": [0, 1, None, 1]}),
+                pd.DataFrame({"a": [1.0], "b": ["u"], "p": ["i"], "y": [1]}),
+            )
+            for person in (None, "p")
+            for use, fill in (
+                ([True] * 3, ["", "", ""]),
+                ([True, False, True], ["2", "", ""]),
+                ([True, True, False], ["", " v ", ""]),
+            )
+            for edited in [form.describe(rows.drop(columns="y")).assign(use=use, **{"gap value": fill})]
+        ),
+        "\n".join(
+            mock.patch.object(upload, "doubtful_words", lambda *_, columns=columns: {"?": {c: 1000 + ord(c) for c in columns}})(
+                mock.patch.object(upload.st, "radio", lambda *given, answer=answer, **_: [page.st.code(f"{given}"), answer][1])(
+                    view
+                )
+            )(lambda: page.st.code(f"{upload._gap_words(None, 'y')}"))
+            for columns in ("ay", "abcdef", "abcdefg")
+            for answer in ("a gap", "a value")
+        ),
+        "\n".join(
+            str(form.spec_of(table.assign(**chosen), form.TableSpec("y", person="p", missing_in={"b": ("?",)}), ("1",), None))
+            for table in [
+                form.describe(
+                    pd.DataFrame({"a": [1.0, 7.0, None, 44.0] * 30, "b": [*"uvwu"] * 30, "p": "i", "c": np.arange(120)})
+                )
+            ]
+            for chosen in (
+                {},
+                {"use": True, "round": [True, False, False, False]},
+                {"use": True, "low": [0.5, None, None, None], "high": [9.0, None, None, None], "round": True}
+                | {
+                    "gap value": ["3 ", " u", "", ""],
+                    "categories": ["", "u| v|", "", ""],
+                    "words for gaps": ["9|", "", "", "-1"],
+                },
+            )
+        ),
+        "\n".join(
+            mock.patch.multiple(
+                links, pages=lambda: {"a.py": "Audit", "c.py": "Claims"}, claims_of=lambda _, count=count: range(count)
+            )(mock.patch.object(links.st, "page_link", lambda *given, **more: page.st.code(f"{given} {more}"))(view))(
+                links.examine, "dp-gd", name, **state
+            )
+            for count, name, state in ((0, "", {}), (1, "DP-GD", {}), (2, "", {address._OWN: {"row": "3"}}))
+        ),
+        "\n".join(
+            mock.patch.object(links, "pages", lambda some=some: some)(
+                mock.patch.object(links.st, "page_link", lambda *given, **more: page.st.code(f"{given} {more}"))(view)
+            )(links.links, {"epsilon": "2", links.TASK: "x"})
+            for some in ({"app.py": "Story"}, {"app.py": "Story", "pages/3.py": "Groups", "pages/5.py": "Audit"})
+        )
+        + " ".join(map(links.title, ("3_Person", "91_Claims", "One_model", "12 a_b"))),
+        "\n".join(
+            f"{now} {watching.text(now, 'so far')}"
+            for one in [job.Job("key", None)]
+            for state, done in (("RUNNING", 0.02), ("RUNNING", 0.03), ("RUNNING", 0.25), ("QUEUED", 0.25), ("DONE", 0.25))
+            if one.__dict__.update(_state=job.State[state], _share=done, _since=100.0) is None
+            for now in [mock.patch("time.monotonic", mock.Mock(return_value=107.0))(one.status)()]
+        ),
+        "\n".join(
+            mock.patch.multiple(tasks.watching, state=lambda one: one.state, message=lambda _, doing: doing)(view)(
+                tasks.controls, ns(state=job.State[state], done=0.37, results=results, problem=failed), "Training"
+            )
+            for state, results, failed in (
+                *(("RUNNING", [], None), ("CANCELLED", [], None), ("CANCELLED", [1], None), ("FAILED", [], ("no end", "Stop."))),
+                ("DONE", [3], None),
+            )
+        ),
+        "\n".join(
+            curves._summary(
+                ns(choices=ns(show=show, band=band), sweep=ns(epsilons=[0.1, 1.0, 2.0]), spec=ns(model=model)),
+                [ns(points=points.assign(mechanism=m, exact=exact, status=status), dim=dim) for m, exact, status, dim in drawn],
+            )
+            for points in [
+                pd.DataFrame({"epsilon": [0.1, 1.0, 2.0], "mean": [0.61, 0.7, 0.823], "low": [-0.2, 0.6, 0.8], "high": 0.9})
+            ]
+            for show, band, model, drawn in (
+                ("accuracy", "draws", "logistic", [("dp-gd", False, "proved", False), ("dbdp", False, "claim", True)]),
+                ("optimality_gap", "mean", "mlp-4", [("dp-gd", True, "claim", False)]),
+                ("log_loss", "mean", "logistic", [(m, False, "proved", True) for m in sidebar._offered("svm")[1:7]]),
+                ("log_loss", "mean", "logistic", [(m, False, "proved", True) for m in sidebar._offered("svm")[1:8]]),
+                ("optimality_gap", "draws", "logistic", [("dp-gd", True, "proved", False)]),
+            )
+        ),
+        "\n".join(
+            ", ".join(
+                presets._changes(
+                    ns(
+                        values={"dataset": "iris", "model": "svm", "lam": 0.1, "seeds": 3, "delta": delta}
+                        | {"mechanisms": {"dp-gd": {"steps": 7}}},
+                        figure=ns(low=0.1, high=2.0),
+                    ),
+                    ns(
+                        sweep=ns(dataset=name, model="svm", lam=0.1, seeds=draws, named=named, delta=1e-5),
+                        choices=ns(low=low, high=2.0),
+                    ),
+                )
+            )
+            for delta, name, draws, named, low in (
+                (None, "iris", 3, {"dp-gd": {"steps": 7}}, 0.1),
+                (1e-6, "teaching", 4, {"dp-gd": {"steps": 8}}, 0.2),
+                (1e-5, "iris", 3, {"dp-sgd": {}}, 0.1),
+                (None, "iris", 3, {"dp-gd": {}}, 0.1),
+            )
+        ),
+        "\n".join(
+            running.refused_cells(
+                [ns(spec=specs[name]) for name in ("dp-gd", "dbdp")], [(0, 2.0, problem), (0, 0.5, problem), (1, 3.0, problem)]
+            )
+        ),
+        "\n".join(
+            mock.patch.object(running, "AUTOMATIC", most)(
+                mock.patch.object(running.watching, "watch", lambda task, _: page.st.code(f"{len(task.cells)} cells"))(view)
+            )(running.start, ns(), spec, chosen, theme)
+            for most in [320 * 2 * len(chosen.sweep(spec).epsilons)]
+            for most in (most, most - 1)
+        ),
+        cost_by_group.sentence(
+            GroupCosts(
+                pd.DataFrame({"group": ["a"], "rows": 30, "non_private_right": 0.9, "lost": 0.1}), np.array([[0.1], [0.2]])
+            )
+        ),
+        "\n".join(
+            view(selection.map_rows, "i", ns(group=np.array([True, False, True]), people=[1]), **held)
+            for held in ({}, *({selection._HELD: (name, 1, 2), selection._MADE: True} for name in "ij"))
+        )
+        + view(selection.set_group, np.array([3, 5])),
+        "\n".join(
+            view(lambda error=error: page.st.code(f"{page.report_stop(error)}"))
+            for error in (FloatingPointError("no end."), problem, ValueError("x"))
+        ),
+        "\n".join(
+            [
+                *(refusal(lambda value=value: pinned.PINNED.knob.check("A", value)) for value in (None, 3, spec)),
+                *(
+                    refusal(lambda text=text: pinned.PINNED.knob.parse("A", text))
+                    for text in ("x" * 50, "dataset=iris&mechanism=dp-gd")
+                ),
+                pinned.PINNED.knob.text(replace(spec, epsilon=2.0)) + pinned.PINNED.knob.in_words(replace(spec, epsilon=2.0)),
+                *(view(pinned.controls, spec, **state) for state in ({}, {"pinned": "dataset=iris"})),
+                view(pinned._swap, dpviz.RunSpec("iris", epsilon=3.0), spec),
+                view(lambda: page.st.code(f"{pinned.outcome_beside(spec)} {pinned.other_run(spec)}"), pinned="dataset=iris"),
+            ]
+        ),
+        [
+            sidebar._trained_on({"dataset": name, "folds": folds, "published_split": split})
+            for name, folds, split in (("teaching", 0, False), ("teaching", 5, False), ("teaching", -3, False), ("iris", 0, True))
+        ],
+        str([sidebar._rules(replace(spec, mechanism=name)) for name in ("rsgd", "dp-sgd", "majority")]),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)

@@ -70,7 +70,7 @@ def spec_of(edited: pd.DataFrame, declared: TableSpec, positive: tuple[str, ...]
             continue
         columns.append(column)
         low, high = row["low"], row["high"]
-        if pd.isna(low) and pd.isna(high) and row["round"]:
+        if pd.isna(low) and pd.isna(high) and row["round"] and row["round range"]:
             low, high = row["round low"], row["round high"]
             proposed.append(column)
         if pd.isna(low) != pd.isna(high):

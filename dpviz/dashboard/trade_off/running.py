@@ -118,7 +118,8 @@ def start(ranked: Job[Measured], spec: RunSpec, chosen: Choices, theme: Theme, o
     if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool().find(key) is None:
         with st.container(border=True):
             st.markdown(
-                f"**This is much work**: {len(chosen.methods)} methods × {len(sweep.epsilons)} budgets × {sweep.seeds} draws on "
+                f"**This is much work**: {words.counted(len(chosen.methods), 'method')} × "
+                f"{words.counted(len(sweep.epsilons), 'budget')} × {words.counted(sweep.seeds, 'draw')} on "
                 f"{resolve(spec).n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")
