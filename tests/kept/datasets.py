@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from support import assert_refused
+from support_kept import refusal
 
-from dpviz.common import norms
 from dpviz.datasets import base, catalogue
-from dpviz.datasets.table import cell_text, columns, csv, decode, encoding, features, lost, proposals, spec
+from dpviz.datasets.table import cell_text, columns, decode
 
 
 def catalogue_examples() -> Iterator[Any]:
@@ -42,6 +42,7 @@ def catalogue_examples() -> Iterator[Any]:
         )
     ]
     yield from [
+        [base.train_size(n, k) for n in (10, 401) for k in (0, 2, 5)],
         [catalogue.rows_of(n) for n in ("teaching", "census-300")],
         catalogue.canonical_name("census", 300),
         [
@@ -99,13 +100,15 @@ def catalogue_examples() -> Iterator[Any]:
 
 
 def table_cell_text_examples() -> Iterator[Any]:
-    notes, missing = [], {}
-    for v, d in ((["007", "01"], ","), (["1.000", "2.500"], ";"), (["'a'", "'b'"], ","), (["12345678901234567890", "2"], ",")):
-        cell_text.typed_column("c", pa.chunked_array([pa.array(v, pa.string())]), d, notes)
+    notes, missing = list[str](), dict[str, dict[str, int]]()
     yield from [
         [
             [s.to_numpy(), t]
             for v, d, a in (
+                (["'a'", "'b'"], ",", False),
+                (["12345678901234567890", "2"], ",", False),
+                (["9007199254740992", "9007199254740993"], ",", False),
+                (["9007199254740991", "9007199254740992"], ",", False),
                 ([" 1", "2 ", "?", ""], ",", False),
                 (["007", "01"], ",", False),
                 (["007", "01"], ",", True),
@@ -118,75 +121,120 @@ def table_cell_text_examples() -> Iterator[Any]:
         + [missing, len(notes)],
         " ".join(notes),
         str(assert_refused(cell_text.typed_column, "c", pa.chunked_array([pa.array(["1e999", "2"], pa.string())]), ",", [])),
-    ]
-
-
-def datasets_examples() -> Iterator[Any]:
-    yield [base.train_size(n, k) for n in (10, 401) for k in (0, 2, 5)]
-
-
-def table_examples() -> Iterator[Any]:
-    yield from [
         [
             columns.is_identifier(pd.Series(v))
             for v in (range(1000, 1100), ["a", "b"] * 50, [f"k{i}" for i in range(100)], [1.5, 2.5] * 50)
         ]
         + [columns.classes(pd.Series(list("aabbbc"))), columns.first_names(list("abcdefgh")), columns.first_names(["a", "b"])],
+        "\n".join(
+            f"{columns.obstacle(one, declared=False)}; {columns.obstacle(one, declared=True)}; {columns.objection(one)}; "
+            f"{columns.is_identifier(one)}"
+            for name, values in (
+                ("a", [None, None]),
+                ("a", ["x", "x"]),
+                ("a", ["x", None]),
+                ("a", [5, 5.0]),
+                ("a", ["2020-01-02", "3.4.2021", "12:30", "4 Mar 1999"]),
+                ("a", ["2020-01-02", "x"]),
+                ("a", [f"{i}" for i in range(20)] + ["x"]),
+                ("a", [f"{i}" for i in range(19)] + ["x"]),
+                ("a", ["4", *(f"{i}" for i in range(30)), "x", "y"]),
+                ("a", [f"{i}-{i + 9}" for i in range(12)] + [f"{i}" for i in range(12)]),
+                ("a", [f"{i}" for i in range(80)] + [f"{i}+" for i in range(21)]),
+                ("a", [f"{i}" for i in range(80)] + [f"{i}+" for i in range(20)]),
+                ("a", [f"{10**17 + i}" for i in range(30)]),
+                ("a", ["1", *(f"{i},{i + 100}" for i in range(1, 30))]),
+                ("a", [f"v{i}" for i in range(100)]),
+                ("a", [f"v{i}" for i in range(101)]),
+                ("a", [f"v{i}" for i in range(101)] * 2),
+                ("a", [f"v{i}" for i in range(101)] + ["v1"] * 101),
+                ("a", [f"v{i}" for i in range(101)] + ["v1"] * 100),
+                ("a", [1.5] * 9 + [None]),
+                ("a", [1.5] * 8 + [None]),
+                ("patient", [1.0, 2.0] * 20),
+                ("patient", [*range(20)] * 2),
+                ("patient", [*range(21)] * 20),
+                ("patient", [*range(21)] * 21),
+                ("patient", [*range(21)] * 2 + [None]),
+                ("patient", [i + 0.5 for i in range(40)]),
+                ("row_no", [*range(0, 40, 2)]),
+                ("row_no", [*range(0, 38, 2)]),
+                ("row_no", [-1, *range(40)]),
+                ("row_no", [0.5, *range(40)]),
+                ("rowNo", [*range(36)] + [3] * 4),
+                ("rowNo", [*range(35)] + [3] * 5),
+                ("Index", [*range(0, 200, 2)]),
+                ("x", [*range(100)]),
+                ("x", [*range(99)]),
+                ("x", [*range(99), 149]),
+                ("x", [*range(99), 150]),
+                ("x", [*range(100, 199), 100]),
+                ("x", [*range(100_000, 400_000, 3_007)]),
+                ("x", [*range(100_000, 400_000, 3_000)]),
+                ("x", [*range(90_000, 110_001, 199)]),
+                ("x", [*range(90_000, 109_900, 199)]),
+            )
+            for one in [pd.Series(values, name=name)]
+        ),
+        "; ".join(
+            columns.first_names(columns.odd_texts(texts, columns.NUMBER_TEXT) or ["none"])
+            for texts in (
+                ["1", "2", "x"],
+                ["1", "x"],
+                ["1", "2", "x", "y", "z"],
+                ["1", "2", "3", "x", "y"],
+                [*("1" * 1200), *("x" * 700)],
+            )
+        ),
+        " ".join(map(columns.word, (1.0, 1.5, 1e15, 999999999999999.0, 1e22, -0.0, "1", 7, True, np.float32(0.5)))),
+        "\n".join(
+            f"{columns.positives(pd.Series(values), 'y', positive, above, notes)} {' '.join(notes)}"
+            for values, positive, above in (
+                ([1.5, 3.0, 4.0, 3.0], (), 3.0),
+                (["no", "yes", "yes"], (), None),
+                (["no", "yes", "yes"], ("no",), None),
+                (["a", "b", "B", "c", "c"], ("a", "c"), None),
+                ([f"{'word' * 4}{i}" for i in range(8)], tuple(f"{'word' * 4}{i}" for i in range(6)), None),
+                ([0.0, 1.0, 2.0], ("2",), None),
+            )
+            for notes in [list[str]()]
+        ),
+        "\n".join(
+            refusal(
+                lambda values=values, positive=positive, above=above: columns.positives(
+                    pd.Series(values), "y", positive, above, []
+                )
+            )
+            for values, positive, above in (
+                (["a", "b"], (), 1.0),
+                ([1.0, 2.0], ("1",), 1.0),
+                ([1.0, 2.0], (), 0.5),
+                ([1.0, 2.0], (), 2.0),
+                (["a", "a"], (), None),
+                (["a", "b", "?"], (), None),
+                (["?", "b", "?", "NA"], (), None),
+                ([1.0, 2.0, 3.0], (), None),
+                (list("abcdefg"), (), None),
+                (list("abcdef"), ("g",), None),
+                (["a", "b"], ("a", "b"), None),
+            )
+        ),
         [
             decode.decode(t.encode(e), None, [])[1]
-            for t, e in (("größe,straße\n1,2\n" * 9, "cp1252"), ("größe", "utf-8"), ("naïve,год\n", "utf-16"))
+            for t, e in (("größe,straße\n1,2\n" * 9, "cp1252"), ("größe", "utf-8"), ("naïve,год\n", "utf-16"), ("é", "utf-32"))
         ],
+        "\n".join(
+            f"{decode.decode(content, chosen, notes)} {' '.join(notes)}"
+            for content, chosen in (
+                ("\ufeffé\r\nb\rc".encode(), "utf-8"),
+                ("\ufeffé\r\nb\rc".encode(), None),
+                ("é,ß".encode("cp1252"), "cp1252"),
+                ("a,b\n1,straße\n2,größe\n".encode("cp1252"), None),
+                ("город,улица\nМосква,Тверская улица\nОмск,Ленина\n".encode("cp1251"), None),
+                ("a".encode("utf-16"), None),
+            )
+            for notes in [list[str]()]
+        ),
         str(assert_refused(decode.decode, bytes(range(129, 256)) * 20, None, [])),
         str(assert_refused(decode.decode, b"a,b\n" + bytes([129, 141, 143, 144, 157]) * 9, None, [])),
-        [encoding.row_factors(np.array([0.5, 1.0, 3.0]), s, 4) for s in ("unit", "clip")]
-        + [
-            norms.add_intercept(np.array([[0.6, 0.8]]), 0.5),
-            encoding.centre_numbers(np.array([[0.2, 1.0], [0.8, 0.0]]), np.array([True, False])),
-        ],
-        [lost.lost_share(np.array([[0.3, 0.4], [3.0, 4.0]]), np.array([1.0, 0.2]))],
-        [proposals.round_range(np.array(v)) for v in ([17.0, 82.3], [0.013, 0.78], [-5.0, 1203.0], [3.0, 3.0])]
-        + [proposals.count_outside(np.array([1.0, 5.0, 9.0]), 2.0, 8.0)],
-        "\n".join(
-            f"{made.frame.to_csv(index=False)}{' '.join(made.notes)} {dict(made.found)}"
-            for text, options in (
-                ("a,b,c\n1,2,3\nAll of group,,\n4,5,6\n7,8,9\nSum of all,,\n", {}),
-                ("a;b;\n1,5;x;\n2,5;y;\n", {}),
-                ('"","a","b"\n"r1",1,2\n"r2",3,4\n', {}),
-                ("a b\nr1 1 2\nr2 3 4\nr3 5 6\n", {"delimiter": " "}),
-                ("p,q\na,b\n1,x\n2,y\n", {"header": 2}),
-                ("A table of things\na\tb\n1\tx\n2\ty\n", {}),
-                ("1.5,2,x\n2.5,3,y\n3.5,1,x\n", {"header": False}),
-                ("'a','b',' c '\n1,,x\n2,3,y\n", {"encoding": "cp1252"}),
-                ("a,b\n01,1\n02,2\n", {"verbatim": ["a"]}),
-                ("@relation r\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y,\n3,\n", {}),
-                (
-                    "% of plants\n@RELATION 'r s'\n@attribute 'a b' real % cm\n@attribute \"c\" { x , '?', \"it's\" }\n"
-                    "@attribute d string\n@attribute e date 'yyyy'\n@data\n\n1.5,x,'u,\\n',2001\n% a remark\n"
-                    "nan\t'?'\t?\t2002\n 2e1 , ? ,\"v\", 2003,\n3,w,x,\n4,'w ',' y',2004\n",
-                    {},
-                ),
-            )
-            for made in [csv.read_csv(text.encode(), **options)]
-        ),
-        "\n".join(
-            str(features.features_of(wide, spec.TableSpec("y", **o), every))
-            for texts in [[f"v{i}" for i in range(600)]]
-            for wide in [
-                pd.DataFrame(
-                    {"n": range(600), "few": ["a", "b"] * 300, "many": texts, "one": 1.0, "none": None, "y": [0, 1] * 300}
-                )
-            ]
-            for o in ({}, {"categories": {"many": ("v1", "v2")}}, {"drop": ("n",)}, {"person": "many"}, {"columns": ("n", "few")})
-            for every in (True, False)
-        ),
-        " | ".join(
-            " ".join(spec.TableSpec("y", **o).taken_as_public)
-            for o in (
-                {},
-                {"above": 3.0},
-                {"categories": {"y": ("a", "b")}},
-                {"categories": {"y": ("a", "b", "c")}},
-                {"person": "who"},
-            )
-        ),
     ]

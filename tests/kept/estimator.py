@@ -29,50 +29,41 @@ def answers_of(m: PrivateClassifier) -> list[Any]:
 
 
 def classifier_examples() -> Iterator[Any]:
-    m = classifier.PrivateClassifier("output-gaussian", 2.0, random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("dp-gd", 2.0, 0.0001, 0.05, classes=[-1, 1], random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("output-gaussian", 2.0, data_norm=0.5, fit_intercept=False, random_state=4).fit(
-        make_problem(200).rows.X / 2, make_problem(200).rows.y
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("output-gaussian", 8.0, random_state=4).fit(
-        make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("dp-gd", 8.0, random_state=4).fit(
-        make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("cms-output", 8.0, ranges="from data", random_state=4).fit(
-        make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("output-gaussian", 8.0, ranges=(-1, 1), class_weight={-1: 3}, random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("output-gaussian", 8.0, max_weight=2.0, random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y, sample_weight=np.arange(200) % 3
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("output-gaussian", 8.0, person_rows=2, random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y, groups=np.arange(200) // 4
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("dp-sgd", 8.0, relation="add-remove", public_n=150, random_state=4).fit(
-        make_problem(200).rows.X, make_problem(200).rows.y
-    )
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("automatic", 0.5, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield answers_of(m)
-    m = classifier.PrivateClassifier("majority", 1.0, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y)
-    yield answers_of(m)
+    for m in (
+        classifier.PrivateClassifier("output-gaussian", 2.0, random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y
+        ),
+        classifier.PrivateClassifier("dp-gd", 2.0, 0.0001, 0.05, classes=[-1, 1], random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y
+        ),
+        classifier.PrivateClassifier("output-gaussian", 2.0, data_norm=0.5, fit_intercept=False, random_state=4).fit(
+            make_problem(200).rows.X / 2, make_problem(200).rows.y
+        ),
+        classifier.PrivateClassifier("output-gaussian", 8.0, random_state=4).fit(
+            make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
+        ),
+        classifier.PrivateClassifier("dp-gd", 8.0, random_state=4).fit(
+            make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
+        ),
+        classifier.PrivateClassifier("cms-output", 8.0, ranges="from data", random_state=4).fit(
+            make_problem(200).rows.X, np.digitize(make_problem(200).rows.X[:, 0], [-0.2, 0.2])
+        ),
+        classifier.PrivateClassifier("output-gaussian", 8.0, ranges=(-1, 1), class_weight={-1: 3}, random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y
+        ),
+        classifier.PrivateClassifier("output-gaussian", 8.0, max_weight=2.0, random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y, sample_weight=np.arange(200) % 3
+        ),
+        classifier.PrivateClassifier("output-gaussian", 8.0, person_rows=2, random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y, groups=np.arange(200) // 4
+        ),
+        classifier.PrivateClassifier("dp-sgd", 8.0, relation="add-remove", public_n=150, random_state=4).fit(
+            make_problem(200).rows.X, make_problem(200).rows.y
+        ),
+        classifier.PrivateClassifier("automatic", 0.5, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y),
+        classifier.PrivateClassifier("majority", 1.0, random_state=4).fit(make_problem(200).rows.X, make_problem(200).rows.y),
+    ):
+        yield answers_of(m)
 
 
 def features_examples() -> Iterator[Any]:
