@@ -226,6 +226,11 @@ def words_examples() -> Iterator[Any]:
             for t, r in ((0, 0), (20, 40), (250, 500))
             for rest in [{"calibration": cal, "counts_confidence": 0.9}]
         ],
+        " ".join(
+            ledger._verdict(total, Budget(total.budget.epsilon * share, 1e-5))
+            for total in [held[2].total()]
+            for share in (1 - 5e-10, 1 - 1.5e-9)
+        ),
         "\n".join(ledger.sentence(one, total, e) for one in held for total in [one.total()] for e in (None, limit, one.limit)),
         "\n".join(" | ".join(comparison._published(row)) for row in noise_comparison.published_noise(outcomes[0].spec)),
         "\n".join(
@@ -593,6 +598,180 @@ def views_examples() -> Iterator[Any]:
             for name, folds, split in (("teaching", 0, False), ("teaching", 5, False), ("teaching", -3, False), ("iris", 0, True))
         ],
         str([sidebar._rules(replace(spec, mechanism=name)) for name in ("rsgd", "dp-sgd", "majority")]),
+        "\n".join(
+            [
+                mock.patch.object(dataset, "all_cards", list)(view)(dataset.cards, spec, **{dataset._FAILED: problem}),
+                *(
+                    view(dataset._card, ns(**known | more), replace(spec, dataset=name))
+                    for known in [
+                        {"title": "A set", "rows": 1234, "variant": "v", "label": "l", "licence": "c", "source": "s"}
+                        | {"name": "teaching", "megabytes": 4, "steps": ["one *step*", "two"]}
+                    ]
+                    for name in ("teaching", "iris")
+                    for more in (
+                        {"state": "here"},
+                        {"state": "here", "name": "census-300"},
+                        {"state": "download", "rows": None, "name": "adult"},
+                        {"state": "file", "name": None},
+                        {"state": "here", "name": None},
+                    )
+                ),
+                *(
+                    mock.patch.object(dataset, "dataset_of", mock.Mock(side_effect=error))(view)(
+                        lambda: page.st.code(f"{dataset.chosen_dataset(spec)}")
+                    )
+                    for error in (problem, MemoryError)
+                ),
+                *(
+                    mock.patch.object(dataset, "resolve", lambda one: ns(n_train=one.seeds))(view)(
+                        dataset.headline,
+                        ns(n=n, d=d, intercept=True, name="census-500", published_test=aside),
+                        replace(spec, published_split=split),
+                    )
+                    for n, d, aside, split in (
+                        (400, 2, None, False),
+                        (1234, 3, np.array([True, False, True]), True),
+                        (40, 3, np.array([True, False, False]), False),
+                    )
+                ),
+                view(
+                    dataset.describe,
+                    ns(y=np.array([1, -1, -1]), description="D.", source="S", d=1234),
+                    replace(spec, epsilon=0.7),
+                ),
+            ]
+        ),
+        [dataset.majority(ns(y=np.array(some))) for some in ([1.0, -1, -1], [1.0, 1, -1, 1], [1.0])],
+        "\n".join(
+            mock.patch.object(dataset, "dataset_call", lambda *given: f"{given}")(
+                mock.patch.object(dataset.repeat, "python_of", lambda *given: page.st.code(f"{given[1:]}"))(view)
+            )(dataset.preprocessing, ns(**known | more), spec)
+            for known in [
+                {"declared": False, "preparations": [], "looked_at": ["a*b"] * 31, "name": "n", "label": ns(sentence="L *x*")}
+                | {"remarks": ["R"], "notes": ["N *x*"], "lost": [ns(sentence="S")], "scaling": "largest", "intercept": True}
+                | {"constant": 0.5}
+            ]
+            for more in (
+                {},
+                {
+                    "looked_at": ["a"] * 30,
+                    "label": None,
+                    "remarks": [],
+                    "notes": [],
+                    "lost": [],
+                    "scaling": "clip",
+                    "constant": 1.0,
+                },
+                {"looked_at": (), "declared": True, "preparations": [ns(id="ranges")], "intercept": False, "scaling": "unit"},
+            )
+        ),
+        [
+            running.View.baselines(ns(spec=ns(epsilon=e), choices=ns(metric=metric)), some)
+            for e in (1.0, 2.0, 3.0)
+            for some in [
+                pd.DataFrame({"epsilon": [0.5, 1, 2], "non_private_accuracy": [0.7, 0.8, 0.9], "majority_accuracy": 0.5})
+            ]
+        ],
+        [
+            [len(some), some[0].spec.epsilon]
+            for sweep in [chosen.sweep(spec)]
+            for e in (sweep.epsilons[1], 0.77)
+            for some in [running._cells(sweep, sweep.epsilons[:3], e)]
+        ],
+        f"{tuning._table(grid, {0: pd.DataFrame({'a': [1, 2]}), 1: pd.DataFrame(), 3: pd.DataFrame({'a': [5]})})}",
+        [
+            tuning._present(one, grid)
+            for one in (spec, replace(spec, lam=grid.values[1][2]), replace(spec, params={"step_size": 0.123}))
+        ],
+        "\n".join(
+            mock.patch.object(
+                scaling.tasks,
+                "observe",
+                lambda *given, ask, **more: [page.st.code(f"{given[:2]} {more['given']} {ask}"), [None] * 2][1],
+            )(view)(scaling._retrained, specs[name], scaling.scaling.axis(specs[name], axis), **state)
+            for name, axis in (("cms-output", "n"), ("cms-output", "lam"))
+            for state in ({}, {"sizes": "large"})
+        ),
+        "\n".join(
+            view(one.draw)
+            for name in (
+                *("claims.views", "lessons.view", "one_run.views", "sensitivity.settings", "story.settings", "audit.attack"),
+                *("accounting.comparison", "groups.over_epsilon", "guarantees.table"),
+            )
+            for one in server.importlib.import_module(f"dpviz.dashboard.{name}").fields_of(spec)
+        ),
+        [
+            [sum(one.compute_once(k, lambda k=k: k) for k in (7, 7, *range(count))), len(one._made)]
+            for count in (200, 201)
+            for one in [running.SweepJob("key", [], None)]
+        ],
+        comparison._published(ns(in_use=None, published=None, mechanism=ns(label="X"), refusal="why")),
+        "\n".join(
+            mock.patch.multiple(
+                comparison,
+                setup_for=lambda _, m=m, base=base: ns(
+                    baselines_in=lambda _: pd.DataFrame({m.column: base}, ["non-private", "majority"])
+                ),
+            )(
+                mock.patch.object(comparison.metric, "chosen_metric", lambda _, m=m: m)(
+                    mock.patch.object(
+                        comparison.charts,
+                        "chart",
+                        lambda fig, *given, **_: page.st.code(
+                            f"{given[:2]} {given[2]()} {fig.layout.xaxis.range} {[(bar.x, bar.text, bar.marker.line.width) for bar in fig.data]}"
+                        ),
+                    )(
+                        mock.patch.object(
+                            comparison.tasks,
+                            "observe",
+                            lambda *given, ask, m=m, values=values, **more: [
+                                page.st.code(f"{given[:2]} {more['given']} {ask}"),
+                                ({m.column: np.array(values)}, True),
+                            ][1],
+                        )(view)
+                    )
+                )
+            )(
+                comparison.usefulness,
+                ns(run=spec, mechanism=ns(id="dp-gd"), calibration=ns(noise_scale=0.7)),
+                theme,
+                [ns(name=name, sigma=sigma, status=None) for name, sigma in (("A", 0.7), ("B", np.inf), ("C", 0.70008))],
+            )
+            for m, values, base in (
+                (metric, [[0.7, 0.72], [0.6, 0.81]], [0.93, 0.52]),
+                (METRICS["log-loss"], [[0.7, 0.72], [0.6, 0.81]], [0.33, np.nan]),
+                (metric, [[0.7, 0.72]], [0.93, 0.52]),
+                (METRICS["roc-auc"], [[0.7, 0.72], [0.6, np.nan]], [0.93, np.nan]),
+            )
+        ),
+        "\n".join(
+            view(settings.apply_chosen_knobs, **{"mechanism": "dp-gd", "knobs": text} | more)
+            for text, more in (("bad", {}), ("dp-gd.steps:7", {}), ("dp-gd.steps:7", {"dp-gd.steps": 9}), ("dbdp.steps:7", {}))
+        ),
+        mock.patch.object(address.st, "switch_page", lambda *given, **more: page.st.code(f"{given} {more}"))(view)(
+            address.open_page, "p", {"epsilon": "2", "row": "4", "want": ""}, **{address._OWN: {"row": "3", "x": ""}}
+        ),
+        [fields.read_or_default(mock.Mock(side_effect=error), "other") for error in (problem, MemoryError, ["value"])],
+        ranking.best([], metric, 20),
+        "\n".join(
+            mock.patch.object(
+                ledger.tasks, "current_result", lambda *given, **more: [page.st.code(f"{given[:2]} {more['given']}"), None][1]
+            )(view)(ledger._draw_total, specs[name], calibration_of(specs[name]), theme, file, **state)
+            for name, file, state in (
+                ("majority", None, {}),
+                ("dp-gd", ns(getvalue=lambda: b"x = 1"), {}),
+                ("dp-gd", None, {"releases": "1"}),
+                ("dp-gd", None, {}),
+            )
+        ),
+        "\n".join(
+            mock.patch.object(
+                tuning.watching, "status", lambda _, state=state: ns(state=job.State[state], done=0.3, problems=[])
+            )(view)(tuning._draw, ns(tables=dict), grid, spec, chosen, theme)
+            for state in ("RUNNING", "CANCELLED", "DONE")
+        ),
+        view(rows_with_noise.one_step, inspected.inspect(replace(specs["majority"], seeds=1)), theme)
+        + explanation.permutation(None, Budget(1.0, 1e-5), None),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)
