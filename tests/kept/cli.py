@@ -143,6 +143,22 @@ def cli_examples() -> Iterator[Any]:
             for found in [run._Measured.measure(dpviz.run(s), c)]
             for m in c
         ),
+        [
+            answer(f"predict {folder.name} kept_table.csv {words}")
+            for folder in [tempfile.TemporaryDirectory()]
+            if Path(folder.name, "model.json").write_text(
+                '{"format": "dpviz model 1", "model": "logistic", "classes": ["no", "yes"], "constant": 0.5, '
+                '"constant_label": null, "encoder": {"scaling": "unit", "largest": 1, "columns": [{"name": "age", "kind": "number", "low": 18, '
+                '"high": 80, "clip": true, "levels": [], "default": null, "gaps": null}, {"name": "region", "kind": "categories", "low": 0, '
+                '"high": 1, "clip": true, "levels": ["north", "south", "west"], "default": null, "gaps": null}]}, '
+                '"privacy": {}, "theta": [0.7, -1.1, 0.4, 0.9, -0.3]}'
+            )
+            for words in (
+                "--proba --keep visits --keep name --fill age=30",
+                "--proba --keep visits --fill age=30 --fill region=west --json",
+                f"--out {folder.name}/new.csv",
+            )
+        ],
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
         [[action.dest for action in one._actions if not action.help] for one in main.parser()._actions[-1].choices.values()],
         "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),

@@ -718,7 +718,8 @@ def views_examples() -> Iterator[Any]:
                         comparison.charts,
                         "chart",
                         lambda fig, *given, **_: page.st.code(
-                            f"{given[:2]} {given[2]()} {fig.layout.xaxis.range} {[(bar.x, bar.text, bar.marker.line.width) for bar in fig.data]}"
+                            f"{given[:2]} {given[2]()} {fig.layout.xaxis.range} {fig.data[0].x} {fig.data[0].text} "
+                            f"{fig.data[0].marker.line.width}"
                         ),
                     )(
                         mock.patch.object(
