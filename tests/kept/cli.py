@@ -148,9 +148,10 @@ def cli_examples() -> Iterator[Any]:
             for folder in [tempfile.TemporaryDirectory()]
             if Path(folder.name, "model.json").write_text(
                 '{"format": "dpviz model 1", "model": "logistic", "classes": ["no", "yes"], "constant": 0.5, '
-                '"constant_label": null, "encoder": {"scaling": "unit", "largest": 1, "columns": [{"name": "age", "kind": "number", "low": 18, '
-                '"high": 80, "clip": true, "levels": [], "default": null, "gaps": null}, {"name": "region", "kind": "categories", "low": 0, '
-                '"high": 1, "clip": true, "levels": ["north", "south", "west"], "default": null, "gaps": null}]}, '
+                '"constant_label": null, "encoder": {"scaling": "unit", "largest": 1, "columns": ['
+                '{"name": "age", "kind": "number", "low": 18, "high": 80, "clip": true, "levels": [], "default": null, '
+                '"gaps": null}, {"name": "region", "kind": "categories", "low": 0, "high": 1, "clip": true, '
+                '"levels": ["north", "south", "west"], "default": null, "gaps": null}]}, '
                 '"privacy": {}, "theta": [0.7, -1.1, 0.4, 0.9, -0.3]}'
             )
             for words in (

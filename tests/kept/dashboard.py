@@ -695,7 +695,7 @@ def views_examples() -> Iterator[Any]:
         "\n".join(
             view(one.draw)
             for name in (
-                *("claims.views", "lessons.view", "one_run.views", "sensitivity.settings", "story.settings", "audit.attack"),
+                *("claims.views", "one_run.views", "sensitivity.settings", "story.settings", "audit.attack"),
                 *("accounting.comparison", "groups.over_epsilon", "guarantees.table"),
             )
             for one in server.importlib.import_module(f"dpviz.dashboard.{name}").fields_of(spec)
