@@ -53,6 +53,7 @@ def quantile(freedom: float) -> float:
     return float(stdtrit(freedom, 0.5 + LEVEL / 2))
 
 
+@np.errstate(invalid="ignore")  # variances of trainings that ran away
 def difference(one: pd.Series, other: pd.Series) -> Interval:
     """Mean of `one` minus mean of `other`: paired over splits, else of independent draws (Welch 1947).
 
@@ -89,6 +90,7 @@ def paired_mean(change: Floats | pd.Series) -> Interval:
     return Interval(mean, quantile(len(change) - 1) * spread / math.sqrt(len(change)))
 
 
+@np.errstate(invalid="ignore")
 def log_ratio(one: pd.DataFrame, other: pd.DataFrame) -> Interval:
     """ln(mean of `one` / mean of `other`) for (E, S) positive gaps, on average over E budgets; paired over splits.
 

@@ -3,23 +3,24 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from support import make_problem
 from support_claims import Untrained
-from support_kept import numbers_in, words
+from support_kept import numbers_in, refusal, words
 
 import dpviz
 from dpviz.auditing.attacks.study import attack_run
 from dpviz.experiments.studies import excess_risk
-from dpviz.mechanisms import Mechanism, get_mechanism
-from dpviz.papers import checks, claims, numbers, rate_curves, rate_tables, rates, saved, sentences, sets, sources, verdict
+from dpviz.mechanisms import get_mechanism
+from dpviz.papers import claims, rate_curves, rate_tables, rates, saved, sentences, sets, sources, verdict
 from dpviz.papers.claims import bagdasaryan, constants, context, numerics, population, risk, rsgd, rules, tables
 from dpviz.papers.claims.context import Context
 from dpviz.papers.figures import catalogue, networks
-from dpviz.papers.verdict import Outcome, Scope
+from dpviz.papers.verdict import Outcome
 
 
 def data_of_claims_examples() -> Iterator[Any]:
@@ -29,74 +30,6 @@ def data_of_claims_examples() -> Iterator[Any]:
             sets, "choose", lambda names, _, there=there: [one for one in names if one in (*there, context.LARGE)]
         ):
             yield [Context(full=full).data(("teaching",), ("iris", context.LARGE)) for full in (False, True)]
-
-
-def checks_examples() -> Iterator[Any]:
-    t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd", "cms-output"], epsilons=[0.2, 1.0, 5.0], seeds=4)
-    some = [
-        checks.leads("dp-gd", "output-gaussian"),
-        checks.leads("dp-gd", "output-gaussian", "optimality_gap"),
-        checks.leads("output-gaussian", "dp-gd"),
-        *(
-            check
-            for quantity in ("accuracy", "optimality_gap", "objective")
-            for check in (
-                checks.matches("dp-gd", ["output-gaussian", "cms-output"], quantity),
-                checks.matches("dp-gd", ["output-gaussian"], quantity, -0.02),
-                checks.resembles("cms-output", ["output-gaussian", "dp-gd"], quantity),
-                checks.rises(["dp-gd", "cms-output"], quantity),
-                checks.fluctuates(["output-gaussian", "dp-gd"], quantity, Scope.SOME),
-            )
-        ),
-        checks.grows_apart("dp-gd", "output-gaussian"),
-        checks.close_at_start("dp-gd", "output-gaussian"),
-        checks.has_small_gap("dp-gd"),
-        checks.surges("dp-gd"),
-    ]
-    yield from [
-        [[c.holds, c.severity, c.better] for check in some for c in check.comparisons(t)],
-        *(
-            " ".join(check(part).because for check in some)
-            for part in (t, t[t["epsilon"] == 1.0], t[t["seed"] == 0], t.assign(objective=0.6931, optimality_gap=1e-4))
-        ),
-        checks.has_small_gap("dp-gd")(t.assign(objective=np.inf, optimality_gap=np.inf)).because,
-        " | ".join(
-            checks.tie_reason(part, ["dp-gd", "cms-output"], quantity)
-            for part in (
-                t.assign(non_private_accuracy=0.9, majority_accuracy=0.9, expected_accuracy=0.9005),
-                t.assign(objective=0.693, optimality_gap=0.0001),
-                t.assign(objective=0.5, optimality_gap=1e-9),
-                t.assign(objective=0.5, optimality_gap=0.1),
-            )
-            for quantity in ("accuracy", "optimality_gap", "objective")
-        ),
-        " ".join(check.rule for check in some),
-        checks.points(0.0123, 0.004) + checks.points(-0.0004) + checks.points(0.5, math.inf),
-    ]
-
-
-def numbers_examples() -> Iterator[Any]:
-    t = dpviz.sweep("teaching", mechanisms=["output-gaussian", "dp-gd", "cms-output"], epsilons=[0.2, 1.0, 5.0], seeds=4)
-    yield from [
-        [
-            numbers.difference(t[t.mechanism == "dp-gd"].accuracy, t[t.mechanism == "cms-output"].accuracy),
-            numbers.paired_mean(t.accuracy),
-            numbers.draws(t, "dp-gd", "accuracy"),
-            numbers.log_ratio(numbers.draws(t, "dp-gd", "optimality_gap"), numbers.draws(t, "cms-output", "optimality_gap")),
-        ],
-        [
-            f(x)
-            for i in (
-                numbers.Interval(0.3, 0.1),
-                numbers.Interval(0.05, 0.1),
-                numbers.Interval(-0.2, 0.1),
-                numbers.Interval(math.nan, 1.0),
-            )
-            for f in (i.at_least, i.at_most, i.leads)
-            for x in (0.0, 0.1)
-        ],
-        numbers.quantile(7.0),
-    ]
 
 
 def papers_examples() -> Iterator[Any]:
@@ -172,6 +105,94 @@ def papers_examples() -> Iterator[Any]:
             )
         ),
         verdict.counts([verdict.Comparison("a", h, "") for h in (True, True, None, False, False, False)]),
+        [
+            v.add_condition("noise is small").headline
+            for v in (verdict.Verdict(one, "so") for one in Outcome if one is not Outcome.ONLY_IF)
+        ],
+        " | ".join(
+            f"{v.headline} {v.because} {v.rule}"
+            for outcomes in ((Outcome.HOLDS, Outcome.HOLDS), (Outcome.FAILS, Outcome.HOLDS))
+            for v in [claims.agree([verdict.Verdict(one, f"because {k}.", "Rule.") for k, one in enumerate(outcomes)])]
+        ),
+        " ".join(
+            [claims.command("dbdp-private"), claims.command("dbdp-private", seed=2), *(c.id for c in claims.claims_of("dp-sgd"))]
+        ),
+        [
+            [rates.Facts(n, 3, 0.4, 1e-5, 1.1, 0.3, 0.02), rates.Facts(n, 3, 0.4, 1e-5, inner=4, influential=2, radius=0.6)]
+            for n in (5, 234)
+        ],
+        "\n".join(
+            refusal(lambda f=facts: rates.Facts(*f))
+            for facts in (
+                (1, 3, 0.4, 1e-5),
+                (9, 0, 0.4, 1e-5),
+                (9, 3, 0.0, 1e-5),
+                (9, 3, 0.4, 0.0),
+                (9, 3, 0.4, 1e-5, -1.0),
+                (9, 3, 0.4, 1e-5, 1.0, 0.1, 0.2),
+                (9, 3, 0.4, 1e-5, 1.0, 0.1, 0.1, 0),
+                (9, 3, 0.4, 1e-5, 1.0, 0.1, 0.1, 5, 0, 0, 0.0, 1.0),
+            )
+        ),
+        [
+            rates.value(one, rates.Facts(900, 3, 0.4, 1e-5))
+            for one in (
+                None,
+                rates.Formula("x", None, "u"),
+                rates.Formula("x", lambda f: f.n / f.d, "u"),
+                rates.Formula("x", lambda f: math.exp(f.n), "u"),
+            )
+        ],
+        [
+            [
+                [e.row.method, getattr(e, by), len(e.broken)]
+                for e in rates.evaluate(rows, rates.Facts(90, 7, 2.4, 1e-05, mu=0.02), by)
+            ]
+            for rows in rate_tables.ROWS.values()
+            for by in rates.QUANTITIES
+        ],
+        [rate_curves.applies_to(dpviz.RunSpec("teaching", model=model)) for model in ("logistic", "svm", "mlp")],
+        rate_curves.facts_of(dpviz.RunSpec("teaching", mechanism="dp-gd", model="svm", params={"steps": 30}, lam=0.03)),
+        [sets.is_small(name) for name in ("census-1999", "census-2000")],
+        [[name, *sets.pinned_values(name).items()] for name in dpviz.list_mechanisms()],
+        sets.build("dp-sgd", {"epochs": 3.0, "clip_norm": 0.4}),
+        [
+            sets.uploaded_names(wanted, {"a": "BANK_full.csv.gz", "b": "bank.csv", "c": "Bank Additional.dat", "d": "banks.csv"})
+            for wanted in ("bank", "bank-additional", "adult")
+        ],
+        [saved._rounded(x) for x in (0.123456789, "x", math.nan, 12345678)],
+        [saved.Saved(version="1.2+abc").release, saved.load(Path("nowhere"))],
+        [
+            [one.figure, *one.panels, one.verdict.because]
+            for figure in catalogue.FIGURES[:1]
+            for new, old in ((1, 1), (1, 2), (2, 1), (0, 1))
+            for one in saved.merge(
+                *(
+                    [
+                        saved.FigureVerdict(
+                            figure.id, figure.statements[0].text, verdict.Verdict(Outcome.HOLDS, age), ("p",) * count, ()
+                        )
+                    ]
+                    * (count > 0)
+                    for count, age in ((new, "new"), (old, "old"))
+                )
+            )
+        ],
+        [
+            back
+            for v in [
+                verdict.Verdict(
+                    Outcome.FAILS,
+                    "so",
+                    "r",
+                    (("a", "1"),),
+                    "",
+                    tables.lines("p", "s", "m", [1], np.array([[0.1234567, 2.0]])),
+                    verdict.Picture("x", "y", True),
+                )
+            ]
+            for back in (saved._values(v), vars(saved._verdict(saved._values(v))))
+        ],
     ]
 
 
@@ -210,6 +231,18 @@ def figures_examples() -> Iterator[Any]:
                 rate_curves.facts_of(dpviz.RunSpec("teaching", mechanism=name))
                 for name in ("dp-gd", "majority", "output-gaussian")
             ],
+            rate_curves.rate_curves(dpviz.RunSpec("teaching", model="mlp-4"), excess_risk.AXES["n"], []),
+            [
+                sets.choose(names, uploads, *shape)
+                for names, uploads, *shape in (
+                    (("bank", "iris"), {}),
+                    (("iris", "teaching"), {}, 9, 9),
+                    (("census-500", "iris", "breast-cancer", "teaching"), {}, 569, 30),
+                    (("census-500", "breast-cancer", "iris", "teaching"), {}, 150, 4),
+                    (("bank", "teaching"), {"upload-x": "bank.csv"}),
+                )
+            ],
+            refusal(lambda: catalogue.setup("none")),
         ]
 
 
@@ -248,6 +281,35 @@ def claims_examples() -> Iterator[Any]:
         tables.tenths(np.arange(40.0)[::-1] % 23),
         rules.separation(np.arange(9.0), np.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.8, 0.7, 0.9, 1.0])),
         tables.lines("p", "s", "m", [1, 2], np.arange(8.0).reshape(2, 4)),
+        " | ".join(
+            " ".join(rules._monotone([np.array(share, float) for share in shares]))
+            for shares in (
+                [[1, 0.6, 0.2, 0]],
+                [[1, 1, 0, 0, 0], [1, 0, 0, 0, 0]],
+                [[0.5, 0.5, 0.5]],
+                [[0.4, 0.6, 0.2]],
+                [[1.0, 0.7, 0.2], [0.3, 0.3, 0.3]],
+                [[0.5, 0.5009, 0.4]],
+                [[0.5, 0.5011, 0.4]],
+            )
+        ),
+        [
+            f(np.array([[0.0, 0.1], [0.5, 0.5], [0.9, 0.2]]), np.array([[0.0, 0.1], [0.9, 0.3], [0.9, 0.1]]))
+            for f in (rules.changed_rows, rules.unlinked_rows)
+        ],
+        [
+            measured
+            for c in [Context(seed=3)]
+            for mechanism in [c.build("dp-gd", steps=20)]
+            for measured in (
+                c.measure(mechanism, "teaching", (0.5, 2.0), 3, stream="a"),
+                c.measure(mechanism, "teaching", (0.5, 2.0), 3, held_out=True, split=2, delta=1e-3, model="svm", lam=0.01).rows(
+                    "other"
+                ),
+                [c.spec("iris", split=4), c.trained_on, c.seeds],
+            )
+        ],
+        " | ".join(f"{f.id} {f.place_of(p)}" for f in catalogue.FIGURES for p in f.panels.values()),
         tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
     ]
 
@@ -261,21 +323,30 @@ SLOW = (
 
 def claims_in_words_examples() -> Iterator[Any]:
     """Claims that are computed in hundredths of a second, and what those on accuracy say of models that are not trained."""
-
-    def by_threshold(knobs: dict[str, Any]) -> Mechanism:
-        """A rule that decides otherwise for some rows."""
-        return get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})
-
-    def attacked(spec: dpviz.RunSpec, *counts: int, **how: Any) -> Any:
-        """An attack on a small table."""
-        return attack_run(replace(spec, dataset="teaching"), *(count // 4 for count in counts), **how)
-
-    rsgd_ar = rsgd.competitive(sentences.RSGD_COMPETITIVE, "rsgd-ar", [("nsgd", rsgd.RSGD_AR[:2]), ("majority", ({},))])
-    quick = [claim.test for name, claim in claims.list_claims().items() if name not in SLOW.split()]
-    with mock.patch.object(risk, "attack_run", attacked), mock.patch.object(population, "PEOPLE", "census-20000"):
-        for test in [rsgd_ar, *quick]:
+    with (
+        mock.patch.object(
+            risk,
+            "attack_run",  # on a small table
+            lambda spec, *counts, **how: attack_run(replace(spec, dataset="teaching"), *(n // 4 for n in counts), **how),
+        ),
+        mock.patch.object(population, "PEOPLE", "census-20000"),
+    ):
+        for test in (
+            rsgd.competitive(sentences.RSGD_COMPETITIVE, "rsgd-ar", [("nsgd", rsgd.RSGD_AR[:2]), ("majority", ({},))]),
+            *(claim.test for name, claim in claims.list_claims().items() if name not in SLOW.split()),
+        ):
             seen, asked = list[float](), list[object]()
-            v = test(Untrained(seed=3, monitor=seen.append, swaps={"pidp-sgd": by_threshold}, asked=asked))
+            v = test(
+                Untrained(
+                    seed=3,
+                    monitor=seen.append,
+                    # a rule that decides otherwise for some rows
+                    swaps={"pidp-sgd": lambda knobs: get_mechanism("pidp-sgd").from_params(knobs | {"rule": "threshold"})},
+                    asked=asked,
+                )
+            )
             said = (v.because, v.condition, v.rule, *(word for pair in v.numbers for word in pair), str(v.picture), v.seeds)
-            rising = [bool(seen), max(seen, default=0.0), sorted(seen) == seen]
-            yield [v.outcome, [numbers_in(text) for text in said], words(" | ".join(said)), v.table, rising, asked]
+            yield [
+                *(v.outcome, [numbers_in(text) for text in said], words(" | ".join(said)), v.table),
+                *([bool(seen), max(seen, default=0.0), sorted(seen) == seen], asked),
+            ]
