@@ -166,20 +166,6 @@ def test_planted_outliers_are_on_top() -> None:
     assert [set(rows) for rows in found] == [planted] * 3
 
 
-def test_bad_input_is_named(tumours: Problem) -> None:
-    for call in (
-        lambda: influence_of(tumours, np.zeros(3)),
-        lambda: influence_of(tumours, np.full(30, np.nan)),
-        lambda: influence_of(tumours, solver="magic"),
-        lambda: influence_of(tumours).parameters([569]),
-        lambda: influence_of(tumours).parameters([-1]),
-        lambda: influence_of(tumours).parameters([0.5]),
-        lambda: influence_of(tumours).parameters(kind="best"),
-        lambda: influence_of(tumours, np.ones(30)).leave_one_out([0]),
-    ):
-        assert_refused(call)
-
-
 def test_no_rows_and_models_without_unique_minimiser(tumours: Problem) -> None:
     none = influence_of(tumours).leave_one_out([])
     assert none.change.shape == (0, 30)

@@ -184,6 +184,7 @@ def accounting_examples() -> Iterator[Any]:
                 (Composed((Gaussian(1.0), Gaussian(2.0))), account.HOCKEY_STICK),
                 (Composed((Gaussian(1.0), noisy_sums(1.5, 0.1, 20))), Method("pld", Neighbouring.REPLACE_ONE)),
                 (noisy_sums(0.001, 0.9, 99), Method("rdp")),
+                (Sampled(Gaussian.of_rows(1.0), 0.1, "fixed"), Method("pld", Neighbouring.REPLACE_ONE)),
             )
         ),
         " ".join(account.describe(Method(name, relation)) for name in list_accountants() for relation in Neighbouring),
@@ -273,6 +274,10 @@ def accounting_examples() -> Iterator[Any]:
                 lambda: repeated_selection.NegativeBinomial(-1.0, 0.5),
                 lambda: repeated_selection.NegativeBinomial.with_mean(1.0),
                 lambda: repeated_selection.replace_one_curve(noisy_sums(1.5, 0.1, 20, "fixed")),
+                lambda: account.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12)),
+                lambda: heterogeneous.total_epsilon(
+                    [Mixture((1.0, 2.0), (0.5, 0.5)), Gaussian(1.0)], 1e-6, Neighbouring.ADD_REMOVE
+                ),
             )
         ),
         [
@@ -298,8 +303,10 @@ def accounting_examples() -> Iterator[Any]:
                 division.composes(e)
                 for e in (
                     Gaussian(1.0),
+                    Repeated(Gaussian(1.0), 3),
                     noisy_sums(1.5, 0.1, 20),
                     noisy_sums(1.5, 0.1, 20, "fixed"),
+                    Mixture((1.0, 2.0), (0.5, 0.5)),
                     PureEpsilon(0.3),
                     Composed((Gaussian(1.0), Gaussian(2.0))),
                 )

@@ -13,7 +13,7 @@ from dpviz.influence import functions, leave_one_out
 from dpviz.models import Rows
 
 
-def functions_examples() -> Iterator[Any]:
+def influence_examples() -> Iterator[Any]:
     yield from [
         *(
             [
@@ -92,18 +92,15 @@ def functions_examples() -> Iterator[Any]:
                 lambda: functions.influence_of(make_problem(), solver="factored"),
                 lambda: functions.influence_of(make_problem(), np.ones(3)),
                 lambda: functions.influence_of(make_problem(), np.full(4, np.inf)),
+                lambda: functions.influence_of(make_problem(), np.full(4, np.nan)),
                 lambda: functions.influence_of(make_problem()).parameters([40]),
                 lambda: functions.influence_of(make_problem()).parameters([-1]),
+                lambda: functions.influence_of(make_problem()).parameters([0.5]),
                 lambda: functions.influence_of(make_problem()).parameters([1], "none"),
                 lambda: functions.influence_of(make_problem(), np.ones(4)).leave_one_out([1]),
                 lambda: functions.influence_of(make_problem(25, 3, 0.02, "mlp-2"), np.linspace(-0.7, 0.9, 11)).leave_one_out([1]),
             )
         ),
-    ]
-
-
-def leave_one_out_examples() -> Iterator[Any]:
-    yield from [
         [
             leave_one_out.error_bound(make_problem().setting),
             leave_one_out.row_gradients(make_problem().model, np.ones(4), make_problem().rows),

@@ -114,7 +114,7 @@ def forms_examples() -> Iterator[Any]:
     ]
 
 
-def capabilities_examples() -> Iterator[Any]:
+def mechanisms_examples() -> Iterator[Any]:
     """What every mechanism says beside its calibration, and what it offers to set."""
     problem, budget, built = make_problem(), Budget(1.0, 0.001), [cls() for cls in registry.list_mechanisms().values()]
     yield from [
@@ -187,11 +187,6 @@ def capabilities_examples() -> Iterator[Any]:
             refusal(lambda m=m, k=k: registry.get_knob(m, k, "tune"))
             for m, k in (("dp-gd", "steps"), ("dp-gd", "step"), ("non-private", "steps"), ("dp-gb", "steps"))
         ),
-    ]
-
-
-def mechanisms_examples() -> Iterator[Any]:
-    yield from [
         [
             [
                 a.accuracy,

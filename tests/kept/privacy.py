@@ -290,11 +290,6 @@ def privacy_examples() -> Iterator[Any]:
             utility_bounds.descent_excess(0.6, 7, 0.1, 5, 0.3, 0.3, 1 / 0.3),
             utility_bounds.descent_excess_near_minimum(np.array([0.1, 0.3]), 7, 0.2, 10.0),
         ],
-    ]
-
-
-def sensitivity_examples() -> Iterator[Any]:
-    yield from [
         [
             bounds.cms(100, 0.1),
             bounds.zhang(100, 0.1, 0.4),

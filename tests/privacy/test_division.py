@@ -15,7 +15,7 @@ from dpviz.mechanisms import get_mechanism
 from dpviz.models import get_model
 from dpviz.privacy.accounting import rdp
 from dpviz.privacy.accounting.account import epsilon, tightest
-from dpviz.privacy.accounting.division import composed_budget, composes, divide, divide_exactly, exact_slack, random_search
+from dpviz.privacy.accounting.division import composed_budget, divide, divide_exactly, exact_slack, random_search
 from dpviz.privacy.accounting.events import Composed, Event, Gaussian, Mixture, PureEpsilon, Repeated, Sampled
 from dpviz.privacy.accounting.repeated_selection import (
     KINDS,
@@ -121,16 +121,6 @@ def test_releases_that_are_known_use_the_whole_budget(rate: float | None) -> Non
     assert epsilon(event, tightest(event), budget.delta) <= budget.epsilon
     assert epsilon(event, tightest(event), budget.delta) > budget.epsilon * (1 - 1e-5)
     assert each.delta == budget.delta
-
-
-def test_only_one_kind_of_gaussian_is_composed_exactly() -> None:
-    one, sampled = Gaussian(1.0, 2.0), Sampled(Gaussian.of_rows(1.0), 0.1)
-    assert composes(one)
-    assert composes(Repeated(one, 3))
-    assert composes(sampled)
-    mixture, pure = Mixture((1.0, 2.0), (0.5, 0.5)), PureEpsilon(1.0)
-    for other in (mixture, pure, Composed((one, sampled)), Composed((one, pure)), Sampled(one, 0.1, "fixed")):
-        assert not composes(other)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 6, 9])

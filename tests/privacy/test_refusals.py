@@ -12,14 +12,13 @@ from dpviz.common.random import spawn
 from dpviz.common.validate import InvalidInput
 from dpviz.privacy import audit_bounds as ab
 from dpviz.privacy import published_noise as pn
-from dpviz.privacy.accounting import account, curves, rdp, shuffle
+from dpviz.privacy.accounting import account, rdp, shuffle
 from dpviz.privacy.accounting import events as ev
 from dpviz.privacy.accounting.account import HOCKEY_STICK, Method
 from dpviz.privacy.accounting.division import composed_budget, divide, divide_exactly, random_search
 from dpviz.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from dpviz.privacy.accounting.heterogeneous import total_epsilon
 from dpviz.privacy.accounting.mixture import mixture_delta, mixture_rdp, mixture_rdp_sigma, mixture_sigma
-from dpviz.privacy.accounting.repeated_selection import repetitions, replace_one_curve
+from dpviz.privacy.accounting.repeated_selection import repetitions
 from dpviz.privacy.budget import Budget, Neighbouring
 from dpviz.privacy.individual import gaussian_output
 from dpviz.privacy.noise import LAPLACE
@@ -210,20 +209,3 @@ def test_what_no_proof_covers_is_refused(event: ev.Event, method: Method) -> Non
             call(event, method, 1e-5)
     with pytest.raises(ev.CannotAccount):
         account.noise_for(event, method, BUDGET)
-
-
-@pytest.mark.parametrize(
-    ("words", "call"),
-    [
-        ("shuffled", lambda: account.log_delta(noisy_sums(1.0, 1.0, 10, "fixed"), Method("pld", REPLACE), 1.0)),
-        ("contribution", lambda: account.log_delta(ev.Gaussian(1.0), Method("gaussian", ADD), 1.0)),
-        ("different kinds", lambda: ev.single_step(KINDS)),
-        ("Rényi", lambda: curves.renyi(PURE)),
-        ("rdp", lambda: account.noise_for(noisy_sums(1.0, 0.01, 10), Method("rdp"), Budget(1e-3, 1e-12))),
-        ("no Rényi curve", lambda: replace_one_curve(ev.Sampled(ROWS, 0.1, "fixed"))),
-        ("no proof", lambda: total_epsilon([ev.Mixture((0.1, 0.2), (0.5, 0.5), 0.3), ROWS], 1e-6, ADD)),
-    ],
-)
-def test_why_a_release_is_not_accounted_for(words: str, call: Callable[[], object]) -> None:
-    with pytest.raises(ev.CannotAccount, match=words):
-        call()
