@@ -4,6 +4,7 @@ Replicas are trained together: parameters are (R, d), and sums (R, d) in double 
 are few before it goes on in double precision, so that rounding is far below what one row contributes.
 """
 
+import math
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -134,9 +135,9 @@ class Products:
 
     def line_losses(self, theta: Floats, step: Floats, count: int, loss: Loss, clip: float) -> Floats:
         """(count, R) sums over rows of min(loss, clip) at theta - k step, k < count, to single precision."""
-        total = np.zeros((count, len(theta)))
-        for block in row_blocks(len(self.rows), 4 * len(theta)):  # four arrays of their sizes stay in the processor's cache
-            total += loss.line_sums(self.margins(theta, block), self.margins(step, block), count, clip)
+        total, ends = np.zeros((count, len(theta))), np.asfortranarray(np.concatenate([theta, step]), self.precision)
+        for block in row_blocks(len(self.rows), len(ends)):
+            total += loss.line_sums(*self.margins(ends, block).reshape(-1, 2, len(theta)).swapaxes(0, 1), count, clip)
         return total
 
     def descend(
@@ -308,7 +309,7 @@ class SparseProducts(Products):
 
 def aligned(shape: tuple[int, ...], kind: type[np.floating]) -> Array:
     """Zeros from the start of a cache line, so that no vector of a kernel lies in two lines, which takes a quarter longer."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    size = math.prod(shape) * np.dtype(kind).itemsize
     room = np.zeros(size + 64, np.uint8)
     start = -room.ctypes.data % 64
     return room[start : start + size].view(kind).reshape(shape)
