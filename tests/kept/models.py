@@ -185,6 +185,57 @@ def models_examples() -> Iterator[Any]:
             for theta in [a[:6, : one.m].reshape(2, 3, one.m)]
         ],
         [
+            [
+                fact
+                for fact in vars(problem.Problem(rows, get_model("svm"), 0.2, n).setting).values()
+                if isinstance(fact, int | float)
+            ]
+            for n in (0, 25)
+            for rows in (Rows(a[:9, :4], np.ones(9), 3, np.arange(9) / 9, looked_at=2), Rows(a[:9, :4], np.ones(9)))
+        ],
+        [
+            [
+                [
+                    model.sum_gradient(
+                        theta, rows, clip_norm=clip, weights=w, rule=lambda block, norms, t=theta: norms > len(t) / 4
+                    ),
+                    model.sum_gradient(theta.astype(np.float32), rows, clip_norm=clip, weights=w),
+                ]
+                for clip in (0.2, 0.8, np.inf)
+                for w in (None, a[:30, : len(theta)] ** 2)
+            ]
+            + [budget.spent, budget.end_step(), model.sum_gradient(theta, rows, rule=budget), budget.spent, budget.end_step()]
+            for model in map(get_model, ("logistic", "mlp-2", "mlp"))
+            for rows, m in [(make_problem(30).rows, model.setting(30, 4, 0.1).m)]
+            for theta in (a[:1, :m], a[:3, :m])
+            for budget in [row_budget.RowBudget(30, len(theta), 0.1)]
+        ],
+        [
+            [model.layer.features(m), model.layer.units(4), *model.layer.split(a[:2, :m])]
+            + [
+                [one.start, one.stop]
+                for n, hidden in ((0, 3), (1536, 1), (1537, 1), (500, 4000))
+                for one in model.layer.blocks(n, hidden)
+            ]
+            + [
+                curvature.solve(a[5:7, :m]),
+                *curvature.quadratic(rows),
+                model.derivatives.score_products(a[7, :m], rows, a[:2, :m]),
+            ]
+            + [model.initial(m, random.spawn(8, 2))]
+            for model in map(get_model, ("mlp-2", "mlp"))
+            for rows, m in [(make_problem(30).rows, model.setting(30, 4, 0.1).m)]
+            for curvature in [model.derivatives.curvature(a[7, :m], rows, 0.2)]
+        ],
+        [
+            many.minimise_many(Rows(x, y, weights=weights), loss, np.array([0.1, 0.02]), a[:2, :4] / 9)
+            for x, y in [
+                (np.vstack([a] * 120)[:, :4] * np.cos(np.arange(7200))[:, None] / 5, np.where(np.arange(7200) % 3, 1.0, -1.0))
+            ]
+            for loss in (losses.Logistic(), losses.HuberHinge())
+            for weights in (None, np.arange(7200) % 5 / 4)
+        ],
+        [
             minibatch.minibatch_descent(make_problem(30), 0.3 / np.arange(1.0, 13.0), 4),
             *(
                 minibatch.minibatch_descent(
