@@ -73,8 +73,10 @@ def attacks_judging_examples() -> Iterator[Any]:
     member = rng.random((24, 90)) < 0.5
     j = judging.Judged(rng.standard_normal((24, 90)) + 0.8 * member, member, 2)
     yield [j.auc, j.advantage, j.threshold_at(0.05), j.detections_at(0.02), j.detections_at(0.1, 0.99), j.curve, j.trials]
-    j = judging.Judged(np.arange(40.0).reshape(4, 10) // 3, np.arange(40).reshape(4, 10) % 2 == 0)
-    yield [j.auc, j.advantage, j.detections_at(0.5), j.detections_at(0.1), j.curve]
+    yield from [
+        [j.auc, j.advantage, j.detections_at(0.5), j.detections_at(0.1), j.curve]
+        for j in [judging.Judged(np.arange(40.0).reshape(4, 10) // 3, np.arange(40).reshape(4, 10) % 2 == 0)]
+    ]
 
 
 def attacks_scorer_examples() -> Iterator[Any]:
@@ -266,15 +268,13 @@ def runs_examples() -> Iterator[Any]:
 
 
 def scores_examples() -> Iterator[Any]:
-    z = np.random.default_rng(0).standard_normal((2, 400, 4))
-    yield [
-        fit(z[0], z[1] * 1.3 + 0.4)(z[0][:5])
-        for fit in scores.fitters(make_problem(), make_problem().replace_row(3, np.zeros(4), 1.0), np.array([3]), 1).values()
-    ]
-    z = np.random.default_rng(0).standard_normal((2, 400, 8))
-    yield [
-        fit(z[0], z[1] * 1.3 + 0.4)(z[0][:5])
-        for fit in scores.fitters(make_problem(), make_problem().replace_row(3, np.zeros(4), 1.0), np.array([3]), 2).values()
+    yield from [
+        [
+            fit(z[0], z[1] * 1.3 + 0.4)(z[0][:5])
+            for z in [np.random.default_rng(0).standard_normal((2, 400, 4 * k))]
+            for fit in scores.fitters(make_problem(), make_problem().replace_row(3, np.zeros(4), 1.0), np.array([3]), k).values()
+        ]
+        for k in (1, 2)
     ]
     z = np.random.default_rng(0).standard_normal((2, 400, 4))
     yield from [
@@ -296,10 +296,10 @@ def scores_examples() -> Iterator[Any]:
     z = np.random.default_rng(0).standard_normal((2, 300, 2)) / 2 + [0.0, 1.0]
     d = scores.Distributions(*(OutputNoise(np.array([c, 1.0]), np.array([0.5]), GAUSSIAN) for c in (0.0, 1.0)))
     yield [d.contradiction(z[0], z[1] + [1.0, 0.0]), vars(d.residuals(z[0], z[1] + [1.0, 0.0])), d.residuals(z[0], z[1] + 3.0)]
-    z = np.random.default_rng(0).standard_normal((2, 300, 2)) / 1.4 + [0.0, 1.0]
-    yield scores.Distributions(*(OutputNoise(np.array([c, 1.0]), np.array([0.5]), GAUSSIAN) for c in (0.0, 1.0))).contradiction(
-        z[0], z[1] + [1.0, 0.0]
-    )
+    yield from [
+        d.contradiction(z[0], z[1] + [1.0, 0.0])
+        for z in [np.random.default_rng(0).standard_normal((2, 300, 2)) / 1.4 + [0.0, 1.0]]
+    ]
 
 
 def survey_examples() -> Iterator[Any]:

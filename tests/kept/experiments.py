@@ -11,7 +11,7 @@ from support import make_problem
 from support_kept import progress, refusal, shares
 
 import dpviz
-from dpviz.experiments.run import measure, run, settings
+from dpviz.experiments.run import run, settings
 from dpviz.experiments.studies import (
     answers,
     cost,
@@ -35,7 +35,6 @@ from dpviz.experiments.studies.groups import Grouping
 from dpviz.experiments.sweeps import curves, folds, grid, sweep
 from dpviz.experiments.sweeps.sweep import SweepSpec
 from dpviz.mechanisms.attack import Attacker
-from dpviz.mechanisms.base import Training
 
 DESCENT = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)
 OUTPUT = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
@@ -48,8 +47,10 @@ def run_run_examples() -> Iterator[Any]:
         progress(lambda listen: run.run_epsilons(r.spec, [0.5, 2.0], monitor=listen)),
         [r.accuracy, r.theta, r.expected_accuracy, r.optimality_gap, r.metrics, r.calibration, r.non_private, r.majority],
     ]
-    r = run.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3, epsilon=2.0))
-    yield [r.accuracy, r.expected_accuracy, r.optimality_gap, r.instances, r.individual and r.individual.epsilon]
+    yield from [
+        [r.accuracy, r.expected_accuracy, r.optimality_gap, r.instances, r.individual and r.individual.epsilon]
+        for r in [run.run(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=3, epsilon=2.0))]
+    ]
     r = run.run(dpviz.RunSpec("teaching", mechanism="majority", params={"private": True}))
     yield from [
         [r.accuracy, r.expected_accuracy, r.labels],
@@ -92,13 +93,23 @@ def studies_cost_by_group_examples() -> Iterator[Any]:
 
 
 def studies_excess_risk_examples() -> Iterator[Any]:
-    m = excess_risk.excess_over_epsilon(OUTPUT, [0.5, 4.0])
-    yield [m, excess_risk.table(m, excess_risk.theory(OUTPUT, m)), excess_risk.share_of_the_start(excess_risk.theory(OUTPUT, m))]
-    m = excess_risk.excess_over_n(replace(DESCENT, epsilon=1.0), [100, 200])
-    yield excess_risk.table(m, excess_risk.theory(DESCENT, m))
-    m = excess_risk.excess_over_d(replace(DESCENT, epsilon=1.0), [3, 6])
     yield from [
-        [m, excess_risk.share_of_the_start(excess_risk.theory(DESCENT, m))],
+        *(
+            [
+                m,
+                excess_risk.table(m, excess_risk.theory(OUTPUT, m)),
+                excess_risk.share_of_the_start(excess_risk.theory(OUTPUT, m)),
+            ]
+            for m in [excess_risk.excess_over_epsilon(OUTPUT, [0.5, 4.0])]
+        ),
+        *(
+            excess_risk.table(m, excess_risk.theory(DESCENT, m))
+            for m in [excess_risk.excess_over_n(replace(DESCENT, epsilon=1.0), [100, 200])]
+        ),
+        *(
+            [m, excess_risk.share_of_the_start(excess_risk.theory(DESCENT, m))]
+            for m in [excess_risk.excess_over_d(replace(DESCENT, epsilon=1.0), [3, 6])]
+        ),
         progress(lambda listen: excess_risk.excess_over_epsilon(DESCENT, [0.5, 4.0], monitor=listen)),
         progress(lambda listen: excess_risk.excess_over_n(replace(DESCENT, epsilon=1.0), [100, 200], monitor=listen)),
         progress(lambda listen: excess_risk.excess_over_d(replace(DESCENT, epsilon=1.0), [3, 6], monitor=listen)),
@@ -251,29 +262,6 @@ def sweeps_sweep_examples() -> Iterator[Any]:
             sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=listen
         )
     )
-
-
-def run_examples() -> Iterator[Any]:
-    yield [
-        [
-            t.accuracy(make_problem(37, seed=8).rows),
-            t.expected_accuracy(make_problem(37, seed=8).rows),
-            t.expected_accuracies(make_problem(37, seed=8).rows),
-            t.metrics(make_problem(37, seed=8).rows),
-            t.diverged,
-        ]
-        for m in ("output-gaussian", "dp-gd", "cms-output", "majority")
-        for t in [
-            measure.train(
-                dpviz.RunSpec(mechanism=m).build(),
-                Training(
-                    make_problem(),
-                    [dpviz.RunSpec(mechanism=m).build().calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))],
-                    dpviz.common.random.spawn(5, 3),
-                ),
-            )
-        ]
-    ]
 
 
 def studies_examples() -> Iterator[Any]:

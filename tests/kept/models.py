@@ -66,7 +66,7 @@ def models_examples() -> Iterator[Any]:
             [
                 [loss.slope_bound, loss.curvature_bound, loss.third_bound, loss.centre, loss.sigmoid_slope, loss.probabilities],
                 [loss.value(m), loss.slope(m), loss.curvature(m), loss.slope_inplace(m.copy()), loss.probability(m)],
-                [loss.total(np.outer(f, a[7, :37])) for f in ([1.3], [60.0], [0.7, 70.0, 1.9], [50.0, 90.0])],
+                [loss.total(np.outer(f, a[7, :37])) for f in ([1.3], [60.0], [0.7, 300.0, 1.9], [50.0, 90.0])],
                 [
                     loss.line_sums(f * a[:37, :3].astype(np.float32), f * a[:37, 5:8].astype(np.float32), 4, clip)
                     for f in (1, 30)

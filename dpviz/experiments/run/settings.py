@@ -126,7 +126,7 @@ class ClassWeight(Number):
     """A public weight of class +1 beside 1 for class -1."""
 
     def parse(self, name: str, text: str) -> Any:
-        return self.check(name, text) if text.strip() == _BALANCED else super().parse(name, text)
+        return self.check(name, _BALANCED) if text.strip() == _BALANCED else super().parse(name, text)
 
     def _checked(self, name: str, value: object) -> Any:
         fix = "State the weight of class +1 beside 1 for class -1 without counting, for example 5."
