@@ -139,7 +139,7 @@ def mechanisms_examples() -> Iterator[Any]:
         ],
         [
             [b.id, b.sensitivity_trace(setting), b.noise_in_steps(setting)]
-            for setting in [replace(problem.setting, n=203)]
+            for setting in [replace(problem.setting, n=n) for n in (203, 2003)]
             for b in built
             if isinstance(b, can.HasTrace)
         ],
@@ -220,7 +220,10 @@ def mechanisms_examples() -> Iterator[Any]:
             for b in [cls()]
             for e in (0.01, 1.0, 100.0)
         ],
-        [persons.budget_of_group(Budget(e, d), k) for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1))],
+        [
+            persons.budget_of_group(Budget(e, d), k)
+            for e, d, k in ((0.5, 1e-06, 3), (0.5, 0.0, 2), (0.5, 1e-06, 1), (3.0, 0.4, 5))
+        ],
         [persons.budget_of_row(Budget(e, d), k) for e, d, k in ((1.5, 1e-05, 3), (1.5, 0.0, 2), (1.5, 1e-05, 0))],
         [
             persons.calibrate_person(
@@ -228,7 +231,7 @@ def mechanisms_examples() -> Iterator[Any]:
             )
             for m in ("output-gaussian", "dp-gd", "cms-output", "dbdp")
         ],
-        " ".join(map(persons.privacy_unit, (0, 1, 4))),
+        " ".join(map(persons.privacy_unit, (0, 1, 2, 4))),
         [persons.group_event(e, 3) for e in (None, noisy_sums(1.5, 0.1, 20), Gaussian.of_rows(1.0, 2.0))],
         " | ".join(
             " ".join((c.sensitivity_source, *c.notes, *c.conditions))
@@ -319,9 +322,18 @@ def mechanisms_examples() -> Iterator[Any]:
                 )
             )
         ),
+        " ".join(
+            [
+                *registry.automatic_mechanism(get_model("logistic").setting(9000, 5, 0.01), 1.0, ("steps",), 3),
+                *registry.automatic_mechanism(replace(get_model("svm").setting(9000, 5, 0.01), person_rows=40), 1.0),
+                refusal(lambda: registry.automatic_mechanism(get_model("logistic").setting(9000, 5, 0.01), 1.0, ("none",))),
+            ]
+        ),
         [
             rules.round_lambda(0.0123456),
-            rules.regularisation(1000, 20),
+            *(rules.regularisation(n, d) for n, d in ((1000, 20), (1000, 5), (90, 13), (90, 14))),
+            *(rules.against_objective_noise(get_model("logistic").setting(5000, 6, 1e-6), norm) for norm in (9.0, 400.0, 4000.0)),
+            rules.against_curvature_noise(get_model("logistic").setting(90, 6, 1e-6), 3.0),
             rules.against_objective_noise(make_problem().setting, 2.0),
             rules.curvature_share(make_problem().setting, 0.7, 2),
             rules.against_curvature_noise(make_problem().setting, 0.3),

@@ -193,4 +193,45 @@ def rare_runs_examples() -> Iterator[Any]:
             [rules.round_lambda(x) for x in (3.0, 1e-12, 0.0141, 0.0142)],
             rules.step_size(problem.setting, 9, 0.01, steeper=3.0, clip=0.5),
         ],
+        # controls and texts of hyperparameters, as they are and as a rule sets them
+        [
+            [
+                k,
+                type(form).__name__,
+                *vars(form).values(),
+                form.widget_value(knob, v),
+                knob.parse(k, knob.text(v)),
+                knob.has_curve,
+            ]
+            + [knob.candidates(v, count) for count in (1, 4, 7)]
+            + [knob.curve(v, most) for most in (np.inf, 9.0) if knob.has_curve and v]
+            for b in built
+            for k, knob in b.knobs().items()
+            for v in dict.fromkeys((getattr(b, k), protection.knob_value(b, k, problem.setting, budget)))
+            for form in [knob.form(v)]
+        ],
+        " ".join(
+            f"{b.id} {k} {knob.text(v)} {knob.in_words(v)}"
+            for b in built
+            for k, knob in b.knobs().items()
+            for v in (getattr(b, k), *knob.candidates(protection.knob_value(b, k, problem.setting, budget), 3))
+        ),
+        "\n".join(
+            refusal(lambda m=m, k=k, v=v: get_mechanism(m).from_params({k: v}))
+            for m, k, values in (
+                ("dp-gd", "steps", (0, 10**9, 2.5, "x", True, None)),
+                ("dp-sgd", "sampling_rate", (1.1, np.nan, "automatic", False)),
+                ("nsgd", "accounting", ("none", 3)),
+                ("majority", "private", (2, "x")),
+            )
+            for v in values
+        ),
+        # budgets that are trained apart or together, one of them and the first two
+        [
+            [fit.record.select(1), *(d and [d.select(1), d.first(2)] for d in [fit.distribution]), fit.first(2)]
+            for m in ("bolt-on-psgd", "output-gaussian", "majority", "dp-gd")
+            for one in [get_mechanism(m)()]
+            for declared in [[one.calibrate(problem.setting, Budget(e, 0.001)) for e in (0.3, 0.8, 2.0)]]
+            for fit in [one.fit(Training(problem, declared, spawn(5, 2)))]
+        ],
     ]
