@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from support_kept import answer, numbers_in
+from support_kept import answer, numbers_in, shares
 
 import dpviz
-from dpviz.cli import main, metrics, run, start, sweep
+from dpviz.cli import answers, main, metrics, run, show, start, sweep
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
@@ -160,6 +160,40 @@ def cli_examples() -> Iterator[Any]:
                 f"--out {folder.name}/new.csv",
             )
         ],
+        [
+            answer(f"ledger {folder.name}/a.toml {words}")
+            for folder in [tempfile.TemporaryDirectory()]
+            for words in ("--limit 3 --delta 1e-6 --unit person --relation add-remove", "--json")
+        ],
+        mock.patch.multiple(
+            "dpviz.datasets",
+            list_datasets=lambda: "ab",
+            rows_of=mock.Mock(side_effect=[1234, InvalidInput("file", "is gone", "")]),
+        )(mock.patch("dpviz.datasets.sources.remote.is_downloaded", lambda name: name != "adult")(answer))("list datasets"),
+        mock.patch("dpviz.datasets.sources.remote.download", lambda _, told: [told(size) for size in (10**5, 10**9)])(
+            lambda: shares(
+                lambda listen: mock.patch.object(show.Bar, "__call__", lambda _, share: listen(share))(show._download)("adult")
+            )
+        )(),
+        [show._is_file(name) for name in ("-", "teaching", "no/file", "file.csv", "nothing", ".")],
+        [
+            [len(lines), *numbers_in(lines[-1][1])]
+            for count in (run._MOST_LOST, run._MOST_LOST + 1, run._MOST_LOST + 7)
+            for lines in [run._lost(mock.Mock(**{"setup.dataset.lost": [mock.Mock(sentence="8 rows")] * count}))]
+        ],
+        "\n".join(
+            f"{printed.call_args.args[0]}"
+            for width in (60, 61, 20)
+            for printed in [mock.Mock()]
+            if [
+                mock.patch.object(answers.shutil, "get_terminal_size", mock.Mock(return_value=mock.Mock(columns=width)))(
+                    mock.patch("builtins.print", printed)(answers.print_wrapped)
+                )("a line of a long-hyphened-and-so-not-broken-word that is broken at the width of-the terminal", 7, mock.Mock())
+            ]
+        ),
+        answers.text(
+            {"table": {"a": float("nan"), "b": (float("inf"), -float("inf"), True, None, 3)}, "path": Path("p")}, "run"
+        ).replace(dpviz.__version__, "version"),
         [numbers_in(one.format_help()) for one in main.parser()._actions[-1].choices.values()],
         [[action.dest for action in one._actions if not action.help] for one in main.parser()._actions[-1].choices.values()],
         "\n".join(" ".join(one.format_usage().split()) for one in main.parser()._actions[-1].choices.values()),

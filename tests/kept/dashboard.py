@@ -17,7 +17,7 @@ from dpviz.dashboard.accounting import comparison, ledger
 from dpviz.dashboard.audit import attack, one_training, ordinary_rows
 from dpviz.dashboard.components import charts, panels
 from dpviz.dashboard.data import dataset, form, upload
-from dpviz.dashboard.frame import address, fields, links, page, pinned, ranking, server, sidebar
+from dpviz.dashboard.frame import address, fields, guessing, links, page, pinned, ranking, server, sidebar
 from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs, job, tasks, watching
@@ -773,6 +773,179 @@ def views_examples() -> Iterator[Any]:
         ),
         view(rows_with_noise.one_step, inspected.inspect(replace(specs["majority"], seeds=1)), theme)
         + explanation.permutation(None, Budget(1.0, 1e-5), None),
+        "\n".join(
+            mock.patch.object(links, "pages", mock.Mock(return_value={"a.py": "Audit"}))(
+                mock.patch.object(links.st, "page_link", lambda *given, **more: page.st.code(f"{given} {more}"))(
+                    mock.patch.object(links.st, "query_params", ns(to_dict=lambda: {links.TASK: "old", "epsilon": "2"}))(view)
+                )
+            )(lambda run=run, more=more: links.page_link("Audit", "go", run=run, **more))
+            for run in (None, spec)
+            for more in ({}, {links.TASK: "new", "row": "3"})
+        ),
+        "\n".join(
+            mock.patch.object(comparison.tables, "table", lambda rows, heads: page.st.code(f"{rows} {heads}"))(view)(
+                comparison.own_noise, ns(calibration=calibration_of(specs[name]), mechanism=specs[name].build())
+            )
+            for name in ("cms-output", "majority")
+        ),
+        "\n".join(
+            " ".join(selection.axis_names(ns(feature_names=names, intercept=constant, d=len(names))))
+            for names, constant in (("abc", True), ("ab", False), ("a", False), ("ac", True))
+        ),
+        "\n".join(
+            mock.patch.multiple(
+                guessing, majority_baseline=lambda *_, poor=poor: poor, training_loss_note=lambda *_, note=note: note
+            )(view)(guessing.say, ns(spec=specs[name], cost=ns(metric=METRICS[m], majority=0.551)))
+            for name, m, poor, note in (
+                ("majority", "accuracy", None, "x"),
+                ("dp-gd", "accuracy", None, None),
+                ("dp-gd", "accuracy", None, "loses *much*"),
+                ("dp-gd", "accuracy", ns(worse=True, fix="Fix *it*."), None),
+                ("dp-gd", "f1", ns(worse=False, fix="Fix it."), None),
+            )
+        ),
+        "\n".join(
+            mock.patch.multiple(
+                guessing, majority_baseline=lambda *_, poor=poor: poor, training_loss_note=lambda *_, note=note: note
+            )(
+                mock.patch.object(
+                    guessing.tasks,
+                    "current_result",
+                    lambda *given, ask, trials=trials, **more: [page.st.code(f"{given[:2]} {more['given']} {ask}"), trials][1],
+                )(view)
+            )(guessing.draw_trial, ns(spec=specs[name], cost=ns(metric=METRICS[m])))
+            for better in [ns(helps=True, gain=0.0312, change="λ = 1", mean=0.812, spec=spec)]
+            for name, m, poor, note, trials in (
+                ("majority", "accuracy", True, "x", []),
+                ("dp-gd", "accuracy", None, None, []),
+                ("dp-gd", "accuracy", None, "x", None),
+                ("dp-gd", "accuracy", True, None, [ns(helps=False)] * 2),
+                ("dp-gd", "accuracy", True, "x", [ns(helps=False), better]),
+                ("dp-gd", "log-loss", True, "x", [better]),
+            )
+        ),
+        "\n".join(
+            [
+                *(
+                    view(pinned.metric._level, pinned.metric.get_metric(name))
+                    for name in ("accuracy", "recall-at-precision=0.62", "recall-at-false-positive-rate")
+                ),
+                *(
+                    view(pinned.metric._level_changed, kind, **{pinned.metric._LEVEL: level})
+                    for kind, level in (
+                        *(("recall-at-precision", level) for level in (62.5, 90.0)),
+                        ("recall-at-false-positive-rate", 150.0),
+                    )
+                ),
+                *(
+                    view(lambda: page.st.code(f"{pinned.metric.address_of_choice()}"), **state)
+                    for state in ({}, {"metric": ""}, {"metric": "f1"})
+                ),
+                *(
+                    view(pinned.metric.draw, dpviz.RunSpec(name), **state)
+                    for name, state in (("teaching", {}), ("census-300", {}), ("census-300", {"metric": "f1"}))
+                ),
+            ]
+        ),
+        "\n\n".join(
+            f"{charts.glossary.explain(text, most=most)}"
+            for text, most in (("ε and δ, clipping and noise", 2), ("ε and δ", 2), ("nothing here", 5), ("ε and δ, clipping", 1))
+        ),
+        "\n".join(
+            view(
+                lambda rows=rows, closed=closed, record=charts.recorder: [
+                    record.begin("Before"),
+                    record.badge("gone"),
+                    record.begin("Page"),
+                    record.keep("a", record.Text("row"), rows=True, of=spec),
+                    record.keep("b", lambda: record.Text("late")),
+                    *map(record.badge, ("one", "one", "two")),
+                    *(record.code(text, "python") for text in "ab"),
+                    record.code("a", "python"),
+                    record.answer("with rows", "without", replace(spec, epsilon=2.0)),
+                    closed and record.close("why"),
+                    closed and record.keep("c", record.Text("too late")),
+                    *(
+                        page.st.code(f"{made.question} {made.sentence} {made.subject} {made.badges} {made.parts} {made.repeat}")
+                        for made in [page.st.session_state.pop(record._KEY).document(spec, "a set", rows=rows)]
+                    ),
+                ]
+            )
+            for rows, closed in ((True, False), (False, False), (False, True))
+        ),
+        "\n".join(
+            mock.patch.object(
+                finder.tables,
+                "frame",
+                lambda rows, key, **_: page.st.code(
+                    f"{rows.shape} {list(rows)} {list(rows.iloc[0, :2])} "
+                    f"{key} {len(page.st.session_state.pop(selection._SHOWN)[key])}"
+                ),
+            )(view)(finder._found, run, inspected.row_influence(spec), finder.dataset_of(spec).frame, np.arange(count))
+            for run in [inspected.inspect(spec)]
+            for count in (200, 201)
+        ),
+        " | ".join(
+            " ".join(
+                one.label
+                for one in ranking.best(
+                    [
+                        ns(label=name, status=status, mean=mean, error=error)
+                        for name, status, mean, error in (
+                            *(("a", "proved", 0.75, 0.0), ("b", "proved if …", 0.8125, 0.01), ("c", "proved", 0.7825, 0.01)),
+                            *(("d", "paper's claim", 0.9, 0.0), ("e", "proved", 0.71, 0.05), ("f", "proved", np.nan, 0.0)),
+                        )
+                    ],
+                    METRICS[m],
+                    rows,
+                )
+            )
+            for m in ("accuracy", "log-loss")
+            for rows in (16, 17, 200)
+        ),
+        [
+            mock.patch.object(server, "_network_address", lambda here=here: here)(
+                mock.patch.object(
+                    server.st, "get_option", lambda name, options=options: options.get(name.removeprefix("server."))
+                )(server.addresses)
+            )()
+            for here in ("", "10.0.0.7")
+            for options in (
+                {"port": 8501, "baseUrlPath": ""},
+                {"port": 1, "baseUrlPath": "/a/", "address": "0.0.0.0"},
+                {"port": 2, "baseUrlPath": "a", "address": "::1", "sslCertFile": "x"},
+                {"port": 3, "baseUrlPath": "", "address": "h"},
+            )
+        ],
+        "\n".join(
+            view(address.seed, query, own)
+            for query, own in (
+                ({f"k{k}" * 30: "1" for k in range(6)}, ()),
+                ({f"k{k}": "1" for k in range(5)} | {"epsilon": "2", "row": "3"}, ("row", "who")),
+            )
+        ),
+        [
+            [one.title, *one.values, *one.words]
+            for clipped in ([0.3, np.nan], [np.nan, np.nan])
+            for one in cost_by_group._panels(
+                pd.DataFrame(
+                    {"non_private_right": [0.9, 0.72], "lost": [0.03, -0.012], "share": [0.13, 0.87], "clipped": clipped}
+                )
+            )
+        ],
+        "\n".join(
+            server.importlib.import_module("dpviz.dashboard.lessons.view").sentence(
+                ns(options={"a": "One", "b": "Two", "c": "Three"}, unit=unit), ns(value=value, low=low, high=high, right=right)
+            )
+            for unit, value, low, high, right in (
+                ("", "a", 0, 0, ["a"]),
+                ("", "a", 0, 0, ["a", "b", "c"]),
+                ("%", 0.5, 0.499, 0.501, ()),
+                ("%", 0.5, 0.4991, 0.5009, ()),
+                ("", 500.0, 499.2, 500.1, ()),
+                ("", 500.0, 499.0, 500.1, ()),
+            )
+        ),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)
