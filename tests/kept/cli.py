@@ -235,6 +235,6 @@ def gallery_examples() -> Iterator[Any]:
 
     draw, some = mock.patch.object(headless, "record_page", recorded), mock.patch.object(lessons, "LESSONS", lessons.LESSONS[8:])
     with draw, some, tempfile.TemporaryDirectory() as folder:
-        site = Path(folder) / "site"
+        site = Path(folder)
         yield answer(f"report --all --out {site} --figure-rows 150")[1][-2:-1]
         yield "".join(f"{path.name} {_SHOWN.findall(path.read_text('utf-8'))}\n" for path in sorted(site.iterdir()))

@@ -17,7 +17,7 @@ from dpviz.dashboard.accounting import comparison, ledger
 from dpviz.dashboard.audit import attack, one_training, ordinary_rows
 from dpviz.dashboard.components import charts, panels
 from dpviz.dashboard.data import dataset, form, upload
-from dpviz.dashboard.frame import address, fields, guessing, links, page, pinned, ranking, server, sidebar
+from dpviz.dashboard.frame import address, fields, guessing, links, page, pinned, ranking, server, session, sidebar
 from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.jobs import cached_runs, job, tasks, watching
@@ -945,6 +945,195 @@ def views_examples() -> Iterator[Any]:
                 ("", 500.0, 499.2, 500.1, ()),
                 ("", 500.0, 499.0, 500.1, ()),
             )
+        ),
+        "\n".join(
+            " ".join(
+                attack.sentence(
+                    ns(
+                        calibration=calibration_of(spec),
+                        guessed_right=right,
+                        runs=runs,
+                        requested=40,
+                        guessed_right_limits=(low, 0.97),
+                        verdict=verdict,
+                        allowed=allowed,
+                        epsilon_lower=1.2,
+                        evidence_against=lambda _, by=by: by,
+                    ),
+                    ns(asks="whose row"),
+                    spec,
+                    over=over,
+                )
+            )
+            for right, runs, low, verdict, allowed, by, over in (
+                (0.9, 39, 0.5, "", 0.95, "", True),
+                (0.9, 40, 0.5, "", 0.95, "", False),
+                (0.9, 40, 0.5, "", 0.95, "", True),
+                (attack.UNSAFE, 40, 0.51, "", 0.995, "", True),
+                (attack.UNSAFE - 0.001, 40, 0.51, "", 0.6, "", True),
+                (0.7, 40, 0.6, "", 0.6, "", True),
+                (0.7, 40, 0.61, "", 0.6, "", True),
+                (0.7, 40, 0.6, "", 0.7, "", True),
+                (0.7, 40, 0.6, attack.EXCEEDED, 0.6, attack.BY_BOUND, True),
+                (0.7, 40, 0.6, attack.EXCEEDED, 0.6, "by errors", True),
+                (0.7, 40, 0.6, attack.NO_CLAIM, 0.6, "", True),
+            )
+        ),
+        [
+            mock.patch.object(attack, "setting_of", mock.Mock(return_value=ns(n=n, m=3)))(attack._usual)(spec)
+            for n in (attack.LARGE // 3, attack.LARGE // 3 + 1)
+        ],
+        "\n".join(
+            mock.patch.object(attack.charts, "chart", lambda _, *given, **__: page.st.code(f"{given[:2]}"))(view)(
+                attack._clouds, ns(cloud=pd.DataFrame({"side": [0, 0, 1, 1], "u": u})), ns(name=name), spec, theme
+            )
+            for name, u in (("without", [0, 1, 2.5, 3.5]), ("two-rows", [0, 1, -2.5, -1.5]), ("two-rows", [1, 1, 2, 2]))
+        ),
+        " ".join(sections._mean(np.array(some)) for some in ([0.7], [0.7, 0.8])),
+        "\n".join(
+            view(
+                table.other_run,
+                [ns(status="proved", mean=mean) for mean in (0.7, 0.8, 0.9, np.nan)],
+                ns(cost=ns(metric=METRICS[m], mean=0.8), spec=spec),
+            )
+            for m in ("accuracy", "log-loss")
+        ),
+        "\n".join(
+            " | ".join(
+                table._row(
+                    ns(
+                        one=ns(calibration=calibration_of(spec)),
+                        condition="",
+                        sign="✓",
+                        status="proved",
+                        proved=0.7,
+                        label="L",
+                        values=np.array(values),
+                        mean=mean,
+                    ),
+                    [],
+                    METRICS[m],
+                )
+            )
+            for values, mean, m in (
+                ([0.7], 0.7, "accuracy"),
+                ([0.7, 0.8], 0.75, "accuracy"),
+                ([0.7, 0.8], np.nan, "accuracy"),
+                ([], np.nan, "accuracy"),
+                ([0.7, 0.8], 0.75, "log-loss"),
+            )
+        ),
+        "\n".join(
+            view(
+                table._guessing,
+                ns(
+                    poor={
+                        "dp-gd": {"f1": ns(fix="Fix.")},
+                        "dbdp": {"accuracy": ns(fix="Fix."), "f1": ns(fix="Other.")},
+                        "majority": {"f1": ns(fix="Fix.")},
+                    },
+                    baselines=pd.DataFrame({"accuracy": [0.55], "f1": [0.5]}, ["majority"]),
+                ),
+                [ns(one=ns(spec=specs[name]), label=name) for name in ("dp-gd", "dbdp", "majority")],
+                METRICS[m],
+            )
+            for m in ("accuracy", "f1", "log-loss")
+        ),
+        "\n".join(
+            mock.patch.multiple(
+                recursion,
+                setting_of=lambda _: ns(n=7),
+                calibration_of=lambda one, a=a, value=value, query=query: ns(
+                    sensitivity=a if one.mechanism == "dbdp" else value, query=query
+                ),
+            )(mock.patch.object(recursion.scaling, "used_sensitivity", lambda _, n, more=more: n * more)(view))(
+                recursion.headline, spec, **state
+            )
+            for value, query, more, a, state in (
+                (0.5, "the minimiser", 0.001, 0.5, {}),
+                *(
+                    (value, query, more, a, {"pinned": "dataset=teaching&mechanism=dbdp"})
+                    for value, query, more, a in (
+                        (0.5, "a, b", np.nan, 0.5003),
+                        (0.5, "one two three four five six seven eight nine ten eleven", 0.1, 0.1),
+                        (np.nan, "x", 0.1, 0.1),
+                        (0.5, "x", 0.1, 0.0),
+                    )
+                ),
+            )
+        ),
+        "\n".join(
+            mock.patch.object(excess_risk, "setting_of", lambda _, n=n: ns(n=n, m=2, d=2))(
+                mock.patch.multiple(
+                    excess_risk.tasks,
+                    note_before=lambda section: page.st.code(section),
+                    observe=lambda *given, ask, found=found, **_: [page.st.code(f"{given[:2]} {ask}"), found][1],
+                )(view)
+            )(excess_risk._measured, spec, excess_risk.excess_risk.AXES[axis])
+            for n, axis, found in (
+                (excess_risk.LIGHT // 2, "epsilon", (None, False)),
+                (excess_risk.LIGHT // 2 - 1, "epsilon", ([1], False)),
+                (10, "n", ([1], True)),
+            )
+        ),
+        "\n".join(
+            view(lambda: [one.key for one in settings.fields_of(spec)], **{"from": low, "to": high, "points": points})
+            for low, high, points in (("1", "1", "2"), ("1", "1", "1"), ("2", "1", "3"), ("0.5", "1", "3"))
+        ),
+        "\n".join(
+            mock.patch.object(excess_risk.excess_risk, "share_of_the_start", lambda _, share=share: share)(view)(
+                excess_risk._regime, ns(spec=one, formulas=None)
+            )
+            for one in (spec, specs["cms-output"])
+            for share in (None, 0.05, 0.049, 0.7)
+        ),
+        "\n".join(
+            mock.patch.object(tuning.tables, "table", lambda rows, heads: page.st.code(f"{rows} {heads}"))(
+                mock.patch.object(
+                    tuning.tasks,
+                    "current_result",
+                    lambda *given, ask, naive=naive, **_: [
+                        page.st.code(f"{given[:2]} {ask}"),
+                        ns(
+                            release=ns(spec=replace(spec, lam=0.01), calibration=ns(proved_budget=Budget(1.0, 1e-5))),
+                            naive=naive,
+                            accuracy=0.7,
+                            default=0.65,
+                            each=ns(epsilon=0.3),
+                        ),
+                    ][1],
+                )(view)
+            )(tuning._private, spec, grid)
+            for naive in (np.inf, 12.5)
+        ),
+        "\n".join(
+            f"{calls.mock_calls}"
+            for who, left in (("w", None), ("w", 1000 - 0.99 * session.LINGER), ("w", 1001 - 0.99 * session.LINGER), ("v", 0.0))
+            for calls in [mock.Mock()]
+            if mock.patch.object(session.time, "monotonic", mock.Mock(return_value=1000.0))(
+                mock.patch.multiple(session, _visits={"w": 1}, pool=calls.pool, private=calls, uploads=calls)(session._end)
+            )(ns(who=who, left=left, uploads={"u"}, session="s"))
+            is None
+        ),
+        "\n".join(
+            mock.patch.object(comparison, "setting_of", mock.Mock(return_value=ns(n=n, m=1000)))(
+                mock.patch.object(comparison.tasks, "observe", lambda *_, ask, **__: [page.st.code(ask), (None, False)][1])(view)
+            )(comparison.usefulness, ns(run=spec, mechanism=ns(id="dp-gd"), calibration=calibration_of(spec)), theme, [])
+            for n in (199, 200)
+        ),
+        "\n".join(
+            mock.patch.multiple(explanation, mixture_sigma=lambda *_, mixed=mixed: mixed, gaussian_mu=lambda _: 2.0)(
+                explanation.permutation
+            )(
+                explanation.Mixture((3.0, 2.4), (0.5, 0.5)),
+                Budget(1.0, 1e-5),
+                ns(
+                    event=np.array(["start", "update", "update", last]),
+                    epoch=np.array([0, 1.0, 1.5, 2.0]),
+                    rho=np.array([1, 0.9, 0.8, 0.7]),
+                ),
+            )
+            for mixed, last in ((1.456, "average"), (1.454, "update"), (1.276, "update"), (1.274, "average"))
         ),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
