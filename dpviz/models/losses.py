@@ -179,9 +179,8 @@ class Logistic(Loss):
     def line_sums(self, start: Single, step: Single, count: int, clip: float) -> Array:
         if clip > MOST_CLIP:
             return super().line_sums(start, step, count, clip)
-        top, groups = self.most_odds(clip), group_size(clip)
-        size, rest = divmod(len(start), groups)
-        products = np.empty((count, size + rest, start.shape[1]), start.dtype)
+        top, groups, rest = self.most_odds(clip), group_size(clip), len(start) % group_size(clip)
+        products = np.empty((count, rest + len(start) // groups, start.shape[1]), start.dtype)
         far = np.abs(start).max(initial=0.0) + count * np.abs(step).max(initial=0.0)
         # in equal steps e^-m goes by equal factors, so that two exponentials serve all points of a line that stays near
         odds, factor, most = (np.exp(-start), np.exp(step), np.full_like(start, top)) if far < FAR else (start, start, start)
@@ -192,8 +191,8 @@ class Logistic(Loss):
             else:
                 grown = np.minimum(np.exp(np.minimum(np.float32(k) * step - start, np.log(top))), top)
             grown += 1
-            products[k, size:] = grown[size * groups :]
-            np.multiply.reduce(grown[: size * groups].reshape(groups, size, start.shape[1]), axis=0, out=products[k, :size])
+            products[k, :rest] = grown[:rest]
+            np.multiply.reduce(grown[rest:].reshape(groups, -1, start.shape[1]), axis=0, out=products[k, rest:])
         return np.log(products).sum(axis=1, dtype=float)
 
 

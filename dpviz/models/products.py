@@ -137,7 +137,8 @@ class Products:
         """(count, R) sums over rows of min(loss, clip) at theta - k step, k < count, to single precision."""
         total, ends = np.zeros((count, len(theta))), np.asfortranarray(np.concatenate([theta, step]), self.precision)
         for block in row_blocks(len(self.rows), len(ends)):
-            total += loss.line_sums(*self.margins(ends, block).reshape(-1, 2, len(theta)).swapaxes(0, 1), count, clip)
+            at, change = self.margins(ends, block).reshape(-1, 2, len(theta)).swapaxes(0, 1)
+            total += loss.line_sums(at, change, count, clip)
         return total
 
     def descend(
@@ -309,10 +310,9 @@ class SparseProducts(Products):
 
 def aligned(shape: tuple[int, ...], kind: type[np.floating]) -> Array:
     """Zeros from the start of a cache line, so that no vector of a kernel lies in two lines, which takes a quarter longer."""
-    size = math.prod(shape) * np.dtype(kind).itemsize
-    room = np.zeros(size + 64, np.uint8)
+    room = np.zeros(math.prod(shape) * np.dtype(kind).itemsize + 64, np.uint8)
     start = -room.ctypes.data % 64
-    return room[start : start + size].view(kind).reshape(shape)
+    return room[start : start + len(room) - 64].view(kind).reshape(shape)
 
 
 def matmul(rows: Array, columns: Array, out: Array | None = None) -> Array:
