@@ -62,6 +62,9 @@ def accounting_examples() -> Iterator[Any]:
                 ([Budget(0.3), Budget(0.7, 1e-09)], 1e-12),
                 ([Gaussian(1e10), Budget(0.5)], 1e-05),
                 ([Budget(2e9), Budget(0.25)], 1e-05),
+                ([noisy_sums(1.5, 0.1, 2)], 1e-05),
+                *(([Budget(0.3, 1e-07)] * 3, delta) for delta in (2.5e-07, 3.1e-07)),
+                ([Gaussian(1.0, 1e6), Budget(0.2, 1e-09)], 1e-05),
             )
         ],
         [
@@ -184,6 +187,7 @@ def accounting_examples() -> Iterator[Any]:
                 (Composed((Gaussian(1.0), Gaussian(2.0))), account.HOCKEY_STICK),
                 (Composed((Gaussian(1.0), noisy_sums(1.5, 0.1, 20))), Method("pld", Neighbouring.REPLACE_ONE)),
                 (noisy_sums(0.001, 0.9, 99), Method("rdp")),
+                (Shuffled(PureEpsilon(0.4), 5000), Method("hockey-stick", Neighbouring.ADD_REMOVE)),
                 (Sampled(Gaussian.of_rows(1.0), 0.1, "fixed"), Method("pld", Neighbouring.REPLACE_ONE)),
             )
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from support_kept import refusal
+from support_kept import kept_or_refused, refusal
 
 from dpviz.common.random import spawn
 from dpviz.privacy import (
@@ -59,6 +59,19 @@ def private_ranges_examples() -> Iterator[Any]:
             ).ranges["a"]
             for values in ([0.3] * 9, np.linspace(-70.0, 900.0, 150), np.geomspace(1e-9, 1e15, 900), -np.geomspace(0.2, 9.0, 60))
         ],
+        # numbers of rows at which noise decides
+        [
+            [
+                n,
+                kept_or_refused(
+                    lambda c=columns, n=n, k=k: private_ranges.private_ranges(
+                        c, Budget(1.0, 1e-06), random.Random(n), categories=k
+                    )
+                ),
+            ]
+            for n in range(20, 62, 3)
+            for columns, k in (({"a": [0.3] * n}, None), ({}, {"k": list("x" * n + "y" * (n + 9))}))
+        ],
         "\n".join(
             refusal(lambda c=columns, b=budget, k=categories: private_ranges.private_ranges(c, b, random.Random(5), categories=k))
             for columns, budget, categories in (
@@ -87,7 +100,7 @@ def privacy_examples() -> Iterator[Any]:
             [distance.gamma_sphere_distance(0.4, s, d) for s in (0.1, 2.0) for d in (1, 5)],
             [gaussian.gaussian_budget(mu, Budget(0.5, 1e-5)) for mu in (1e-7, 0.3, 3.0)],
         ],
-        [individual.gaussian_epsilons(1e-5, np.geomspace(1e-6, 9.0, count)) for count in (9, 4000)],
+        [individual.gaussian_epsilons(1e-5, np.geomspace(1e-6, 9.0, count)) for count in (9, 4000, 4001)],
         [
             individual.PoissonPath(Sampled(Gaussian.of_rows(1.0, 0.7), 0.02)).divergence(shares)
             for shares in (np.array([[0.0, 0.3, 1.0], [0.51, 0.5, 0.013]]), np.linspace(0, 1, 50).reshape(10, 5))
@@ -137,7 +150,7 @@ def privacy_examples() -> Iterator[Any]:
                 [p.delta(epsilon, s) for epsilon, s in ((0.1, 0.6), (0.35, 0.6), (2.5, 0.6), (2.5, 3.0))],
                 p.log_delta(40.0, 3.0),
                 p.sigma(Budget(0.8, 1e-05)),
-                [p.epsilon(d, 1.7) for d in (1e-05, 0.9)],
+                [p.epsilon(d, 1.7) for d in (1e-05, 0.9, 0.7 * p.delta(0.0, 1.7))],
             ]
             for p in (
                 objective.PerturbedObjective(0.9, 0.25, 1.3, relation, bound)
@@ -154,26 +167,20 @@ def privacy_examples() -> Iterator[Any]:
             refusal(make)
             for make in (
                 lambda: objective.PerturbedObjective(0.0, 0.25, 1.0),
-                lambda: objective.PerturbedObjective(1.0, 0.25, 0.0),
                 lambda: objective.PerturbedObjective(1.0, -0.1, 1.0),
                 lambda: objective.PerturbedObjective(1.0, math.inf, 1.0),
                 lambda: objective.PerturbedObjective(1.0, 0.25, 1.0, bound="none"),
                 lambda: objective.PerturbedObjective(1.0, 0.0, 1.0).delta(0.5, 0.0),
                 lambda: objective.PerturbedObjective(1.0, 0.25, 1.0).sigma(Budget(1.0)),
                 lambda: objective.PerturbedObjective(1.0, 0.25, 1.0).sigma(Budget(0.2, 1e-5)),
-                lambda: audit_bounds.Counts(1.0, 2.0, 0),
                 lambda: audit_bounds.Counts(1.0, 9.5, 9),
-                lambda: audit_bounds.Counts(-1.0, 2.0, 9),
                 lambda: audit_bounds.epsilon_ceiling(9, 0.0, 1.0),
                 lambda: audit_bounds.power(Budget(1.0, 1e-05), 300, 1.1),
                 lambda: audit_bounds.count_errors(np.arange(3.0), np.arange(4.0), 1.0),
                 lambda: individual.gaussian_output(np.ones(1), 0.0, 1e-5),
-                lambda: individual.gamma_output(np.ones(1), -1.0),
                 lambda: individual.PoissonPath(Sampled(Gaussian.of_rows(1.0), 0.1)).divergence(np.array([[1.1]])),
                 lambda: individual.PoissonPath(Sampled(Gaussian.of_rows(1.0), 0.1)).divergence(np.array([0.1])),
                 lambda: individual.objective_publishable(np.ones(1), np.ones(1), np.ones(1), 2.0, 1.5, 1.1),
-                lambda: one_run_audit.one_run_p_value(3, 2, 9, 0.5),
-                lambda: one_run_audit.one_run_p_value(2, 3, 2, 0.5),
                 lambda: one_run_audit.one_run_p_value(2, 3, 4, 0.5, 1.0),
                 lambda: one_run_audit.one_run_p_value(2, 3, 4, -0.5),
                 lambda: one_run_audit.one_run_mu_lower_bound(2, 3, 4, 0.4),
@@ -186,8 +193,6 @@ def privacy_examples() -> Iterator[Any]:
                 lambda: budget.row_budget(1.0, 0.5, 10),
                 lambda: budget.check_public_n(Neighbouring.ADD_REMOVE, None),
                 lambda: budget.check_public_n(Neighbouring.REPLACE_ONE, 10),
-                lambda: Budget(0.0),
-                lambda: Budget(1.0, 1.0),
                 lambda: Budget(1.0, -0.1),
                 lambda: search.smallest(lambda x: 1.0, 0.0, limits=(0.5, 2.0)),
             )
@@ -234,11 +239,25 @@ def privacy_examples() -> Iterator[Any]:
         ],
         [
             [c.epsilon_lower_bound(1e-3, 0.9), c.mu_lower_bound(0.9), c.gaussian_epsilon_lower_bound(1e-3, 0.9), c.p_value(0.8)]
-            for c in (audit_bounds.Counts(3, 40.5, 200), audit_bounds.Counts(90, 80, 200), audit_bounds.Counts(0, 200, 200))
+            for c in (audit_bounds.Counts(*errors, 200) for errors in ((3, 40.5), (90, 80), (0, 200), (60, 51), (70, 69)))
         ],
         [
             [r.mu_lower_bound(0.9), r.epsilon_lower_bound(1e-3, 0.9), r.p_value(0.8)]
             for r in (audit_bounds.Residuals(0.7, 55.0, 60), audit_bounds.Residuals(0.0, 55.0, 60))
+        ],
+        [
+            *(
+                f(0.01)
+                for f in (
+                    audit_bounds.Counts(3, 40.5, 200).epsilon_lower_bound,
+                    audit_bounds.Residuals(3.0, 55.0, 60).epsilon_lower_bound,
+                )
+            ),
+            *(c.mu_lower_bound() for c in (audit_bounds.Counts(3, 40.5, 200), audit_bounds.Residuals(0.7, 55.0, 60))),
+            *(f(3, 10) for f in (audit_bounds.clopper_pearson_upper, audit_bounds.clopper_pearson_lower)),
+            [f(audit_bounds.roc(np.arange(900.0), np.arange(900.0) + 300)["false_positive_high"]) for f in (len, np.mean)],
+            [one_run_audit.one_run_mu_lower_bound(v, 80, 100) for v in (58, 70, 80)],
+            [one_run_audit.one_run_gaussian_epsilon(v, 80, 100, 1e-05) for v in (58, 70)],
         ],
         [
             audit_bounds.best_threshold(np.full(4, 2.5), np.full(4, 2.5), trials=4, delta=0.001),
@@ -284,6 +303,7 @@ def privacy_examples() -> Iterator[Any]:
             published_noise.pidp_passes(np.array([[0.01, -0.5], [0.03, 0.02], [0.05, -0.06], [-0.07, 0.01]]), 0.7, 0.6, 0.03),
             published_noise.pidp_threshold(0.7, 0.6, 0.03),
             published_noise.ratio_norm(np.array([[0.5, 0.0], [0.4, 0.0]]), np.array([[0.1, 0.0], [-0.1, 0.2]])),
+            published_noise.ratio_norm(np.array([[0.5, 0.3], [0.4, 0.7]]), np.array([[0.1, -0.2], [-0.4, 0.0]])),
             published_noise.largest_log_ratio(np.array([[0.5, 0.3], [0.4, 0.7]]), np.array([[0.1, -0.2], [-0.4, 0.2]])),
         ],
         [
