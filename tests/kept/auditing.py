@@ -64,8 +64,13 @@ def attacks_halves_examples() -> Iterator[Any]:
         h.train("target", [0, 2]),
         h.setting.n,
     ]
-    h = halves.Halves.make(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))
-    yield from [[h.train("target", [0, 2]), h.joins], halves.signals(make_problem().model, np.ones((2, 4)), make_problem().rows)]
+    yield from [
+        *(
+            [h.train("target", [0, 2]), h.joins]
+            for h in [halves.Halves.make(dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5))]
+        ),
+        halves.signals(make_problem().model, np.ones((2, 4)), make_problem().rows),
+    ]
 
 
 def attacks_judging_examples() -> Iterator[Any]:
@@ -199,7 +204,6 @@ def one_run_examples() -> Iterator[Any]:
 
 
 def pairs_examples() -> Iterator[Any]:
-    p = pairs.replace_by(make_problem(), 7, [0.1, 0.2, 0.3, 0.4], -1)
     yield from [
         [
             [p.first.rows.X, p.first.rows.y, p.second.rows.X, p.second.rows.y, pairs.differing_rows(p.first, p.second)]
@@ -220,7 +224,7 @@ def pairs_examples() -> Iterator[Any]:
             for f in (pairs.label_flip, pairs.pair_without, pairs.most_influential)
             for p in [f(make_problem()) if f is pairs.most_influential else f(make_problem(), 7)]
         ],
-        [p.second.rows.X[7], p.second.rows.y[7]],
+        *([p.second.rows.X[7], p.second.rows.y[7]] for p in [pairs.replace_by(make_problem(), 7, [0.1, 0.2, 0.3, 0.4], -1)]),
         " ".join(pairs.name_rows(np.arange(k) + 3) for k in (1, 5, 6)),
         " ".join(f(make_problem(), 7).why for f in (pairs.label_flip, pairs.pair_without)),
     ]

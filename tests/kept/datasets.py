@@ -1,6 +1,7 @@
 """Examples of `dpviz.datasets`."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,75 @@ def catalogue_examples() -> Iterator[Any]:
     yield from [
         [base.train_size(n, k) for n in (10, 401) for k in (0, 2, 5)],
         [catalogue.rows_of(n) for n in ("teaching", "census-300")],
+        [catalogue.canonical_name(*some) for some in (("teaching",), ("census",), ("Census, 1,200",), ("census", 500))],
+        [
+            [one.X, one.scaling, one.norms, one.looked_at, one.encoder, one.constant, one.rescale("unit").X]
+            for start in (d, made[2], made[3].rescale("centred"), made[6])
+            for one in [start]
+            for ways in (("clip", "largest", "bound"), ("centred", "unit"), ("largest", "centred", "clip"))
+            for way in ways
+            for one in [one.rescale(way)]
+        ],
+        "\n".join(
+            " ".join(
+                (
+                    *one.notes[-1:],
+                    *one.cautions,
+                    *one.rare_class,
+                    *one.alike,
+                    one.automatic_scaling,
+                    *(x.sentence for x in one.lost),
+                )
+            )
+            for start in (d, made[2], made[3], replace(d, y=np.where(np.arange(20) > 18, 1.0, -1.0)))
+            for way in ("unit", "clip", "centred", "largest")
+            for one in [start.rescale(way)]
+        ),
+        [
+            [part.train, part.test]
+            for rows in (d, made[3])
+            for seed, folds in ((0, 0), (5, 0), (0, 3), (1, 3), (5, 3), (4, 2))
+            for part in [rows.split(seed, folds)]
+        ],
+        [
+            [one.train_size(folds, published), *(vars(one.split(9, published=True)).values() if published else ())]
+            for one in (replace(d, published_test=np.arange(20) % 3 > 1),)
+            for folds, published in ((0, True), (0, False), (3, False))
+        ],
+        [base.train_size(n, k) for n, k in ((5, 0), (12, 5), (13, 4))] + [d.train_size(0, True), d.train_size(4)],
+        [
+            catalogue.load_dataset("census-300").facts["bayes_accuracy"],
+            *(
+                one.sha256 == other.sha256
+                for one in (d,)
+                for other in (d, replace(d, person_rows=2), replace(d, y=-d.y), d.rescale("clip"))
+            ),
+            *(one.numbers_sha256 == d.numbers_sha256 for one in (d, replace(d, encoder=None), made[0])),
+        ],
+        "\n".join(
+            refusal(compute)
+            for compute in (
+                lambda: replace(d, name="n", y=d.y[1:]),
+                lambda: replace(d, name="n", feature_names=("a",)),
+                lambda: replace(d, X=d.X[:9], y=d.y[:9], frame=d.frame[:9]),
+                lambda: replace(d, name="n", label=None, X=d.X[:9], y=d.y[:9], frame=d.frame[:9]),
+                lambda: replace(d, name="n", X=np.full(d.X.shape, np.inf)),
+                lambda: replace(d, name="n", X=d.X * 1.001),
+                lambda: replace(d, name="n", X=d.X * (1 + 1e-12)),
+                lambda: replace(d, name="n", y=d.y * 2),
+                lambda: replace(d, name="n", y=np.ones(20)),
+                lambda: replace(d, name="n", encoder=None).rescale("centred"),
+                lambda: d.rescale("none"),
+                lambda: replace(d, name="n").split(published=True),
+                lambda: d.split(-1),
+                lambda: d.split(2**32),
+                lambda: replace(d, name="n", persons=np.zeros(20, int)).split(),
+                lambda: replace(d, name="n", y=np.where(np.arange(20) == 7, 1.0, -1.0)).split(3),
+                lambda: replace(d, name="n", y=np.where(np.arange(20) == 7, 1.0, -1.0)).split(0),
+                lambda: catalogue.canonical_name("teaching", 9),
+                lambda: catalogue.canonical_name("census", 9),
+            )
+        ),
         catalogue.canonical_name("census", 300),
         [
             [d.X, d.y, d.feature_names, d.scaling]

@@ -96,9 +96,11 @@ def of_run_examples() -> Iterator[Any]:
             for built in [dpviz.RunSpec(mechanism=m).build()]
         ],
     ]
-    b = dpviz.RunSpec(mechanism="dp-gd").build()
-    c = b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))
-    yield shares(lambda listen: of_run.totals(b, make_problem().setting, c, 4, listen))
+    yield from [
+        shares(lambda listen, b=b, c=c: of_run.totals(b, make_problem().setting, c, 4, listen))
+        for b in [dpviz.RunSpec(mechanism="dp-gd").build()]
+        for c in [b.calibrate(make_problem().setting, dpviz.Budget(1.0, 0.001))]
+    ]
 
 
 def private_search_examples() -> Iterator[Any]:
