@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from support import assert_refused, make_problem
-from support_kept import progress, shares
+from support_kept import progress, refusal, shares
 
 import dpviz
+from dpviz.common import version
 from dpviz.common.progress import ignore
 from dpviz.datasets.catalogue import load_dataset
 from dpviz.datasets.sources import own
@@ -172,6 +173,40 @@ def training_examples() -> Iterator[Any]:
             for c in [RunSpec(mechanism=m).build().calibrate(make_problem().setting, Budget(1.0, 0.001))]
         ],
         [a.runs, a.confidence, a.counts, a.calibration.budget],
+        "\n\n".join(
+            card.card(replace(made, **changes)).replace(version.__version__, "")
+            for made, all_changes in (
+                (
+                    training.release(RunSpec("teaching", mechanism="output-gaussian", lam=0.02, class_weight=2.5), tried=3),
+                    ({}, {"searched": 1200}, {"audited": a, "of_ranges": Budget(0.125, 1e-6)}, {"tried": 1, "hardened": False}),
+                ),
+                (
+                    training.release(RunSpec("census-300", mechanism="dbdp", epsilon=3.0), unproved=True),
+                    ({}, {"tried": 20_000, "audited": a, "dataset": replace(load_dataset("census-300"), looked_at=("a_b", "c"))}),
+                ),
+                (
+                    training.release(RunSpec("teaching", mechanism="cms-objective", intercept=False), tried=2),
+                    ({}, {"audited": a}),
+                ),
+            )
+            for changes in all_changes
+        ),
+        [
+            grid.public_step(n, epsilon, lam) * 2.0**40
+            for n, epsilon, lam in ((300, 0.5, 0.02), (300, 3.0, 0.02), (300, 0.5, 5.0), (7, 2.0, 2.5))
+        ]
+        + [grid.step_of(scale) * 2.0**44 for scale in (1e-9, 0.7, 1.0, 1.5, 700.0)],
+        "\n".join(
+            refusal(compute)
+            for compute in (
+                lambda: grid._doubles([2**53, 1], 0.5),
+                lambda: grid._doubles([-(2**53), 1], 0.5),
+                lambda: grid._doubles([2**53 - 1, 1], 0.5),
+                lambda: grid._multiples(np.array([1.0, np.inf]), 0.5),
+                lambda: grid._multiples(np.array([1.0, 1e308]), 1e-3),
+            )
+        ),
+        [grid._multiples(np.array([0.24, 0.26, -0.74, 3.0]), 0.5), grid._doubles([3, -7, 0], 0.25)],
         [
             [spec.lam, spec.delta, spec.row_scaling]
             for given in ({}, {"lam": 0.02}, {"delta": 1e-9, "row_scaling": "clip"})
