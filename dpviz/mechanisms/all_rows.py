@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -84,10 +84,10 @@ class AllRows(Team):
 
         return parallel_sum(self.each, part, len(self._parts))
 
-    def noisy_gradients(self, noise: Noise, scale: Floats) -> Callable[[Floats], Floats]:
+    def noisy_gradients(self, noise: Sequence[Noise], scale: Floats) -> Callable[[Floats], Floats]:
         """`FeatureNoise.noisy_gradient` of all rows in their `precision`, as a function of theta."""
-        shared = noise.shape[1] == 1
-        parts = [(rows, noise if shared else noise[:, first : first + len(rows)]) for first, rows in self._parts]
+        shared = len(noise[0]) == 1
+        parts = [(rows, noise if shared else [draw[first : first + len(rows)] for draw in noise]) for first, rows in self._parts]
         noisy = feature_noise_of(self._model)
 
         def gradient(theta: Floats) -> Floats:

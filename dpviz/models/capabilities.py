@@ -16,7 +16,7 @@ from dpviz.common.arrays import Floats
 from dpviz.models.losses import Loss
 from dpviz.models.rows import Rows
 
-#: noise (n, d) on rows, or (1, d) where all share it; or S such draws, (S, n, d) or (S, 1, d)
+#: noise (n, d) on rows, or (1, d) where all share it
 Noise = NDArray[np.floating]
 
 _BLOCK_ELEMENTS = 1 << 18  # entries of score gradients worked on at once
@@ -105,7 +105,7 @@ class FeatureNoise(ABC):
     """Training on rows with noise on their features."""
 
     @abstractmethod
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         """(R, m) sum over rows of the data gradient at x_i + scale_r noise_i; labels stay.
 
         The R perturbed copies of the rows are made block by block.
@@ -129,7 +129,7 @@ class FeatureNoise(ABC):
         found = []
         for at, index, draw in zip(theta, batches, noise, strict=True):
             batch = rows.batch(index)
-            found.append(self.noisy_gradient(at, batch, draw[index][None], scale))
+            found.append(self.noisy_gradient(at, batch, [draw[index]], scale))
         return np.stack(found)
 
     @abstractmethod

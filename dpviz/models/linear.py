@@ -56,9 +56,9 @@ class LinearFeatureNoise(FeatureNoise):
 
     loss: Loss
 
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         scales = scale[:, None]
-        common, own = products(rows, theta.dtype.type).noisy_gradient(theta, theta * scales, list(noise), self.loss)
+        common, own = products(rows, theta.dtype.type).noisy_gradient(theta, theta * scales, noise, self.loss)
         return common + scales * own
 
     def data_weights(self, theta: Floats, rows: Rows) -> Floats:

@@ -11,6 +11,7 @@ takes the place of the product of eigenvalues (EKFAC: George, Laurent, Bouthilli
 The second layer, k + 1 parameters, is exact; what the layers have in common is left out.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,7 +122,7 @@ class NetworkFeatureNoise(FeatureNoise):
 
     layer: HiddenLayer
 
-    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Noise, scale: Floats) -> Floats:
+    def noisy_gradient(self, theta: Floats, rows: Rows, noise: Sequence[Noise], scale: Floats) -> Floats:
         parts = zip(np.split(theta, len(noise)), noise, np.split(scale, len(noise)), strict=True)
         return np.concatenate([self._of_draw(at, rows, draw, sigma) for at, draw, sigma in parts])
 

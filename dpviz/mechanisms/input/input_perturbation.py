@@ -184,16 +184,8 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
         def work(g: int, tick: Monitor) -> tuple[Floats, Floats]:
             mine = streams[parts[g]]
             current = np.repeat(start[parts[g]][:, None], len(sigma), axis=1)
-            draws = np.empty((len(mine), *own), np.float32)
-
-            def draw(s: int) -> Floats:
-                noise = row_draws(mine[s], *own)  # Algorithm 1, lines 2 to 4
-                draw_norms = np.sqrt(np.einsum("ij,ij->i", noise, noise)) if training.record else np.zeros(0)
-                draws[s] = noise
-                return draw_norms
-
             with AllRows(problem, len(mine) * len(sigma)) as rows:
-                draw_norms = rows.each(draw, len(mine))
+                draws = rows.each(lambda s: row_draws(mine[s], *own), len(mine))  # Algorithm 1, lines 2 to 4
                 for first, last in pairwise([0, *np.unique(steps).tolist()]):
                     left = steps >= last  # budgets with fewer steps have ended
                     gradient_at = rows.noisy_gradients(draws, np.tile(sigma[left], len(mine)))
@@ -203,7 +195,7 @@ class InputPerturbation(NoisesRows, HasWorstPair, CountsSteps):
                         # line 7, whose 1/n sum of the gradient of a mean divides by n twice; eq. (14) divides once, as here
                         gradient = gradient_at(at.reshape(-1, problem.m)).reshape(at.shape) / n
                         current[:, left] = at - step[left] * (gradient + lam[left] * at)
-            return current, np.array(draw_norms)
+            return current, np.array([np.sqrt(np.einsum("ij,ij->i", draw, draw)) for draw in draws if training.record])
 
         heavy = n * problem.m * len(sigma) >= THREADS_FROM
         most = 1 if shared else AT_ONCE // _TOGETHER
