@@ -56,6 +56,12 @@ def checks_examples() -> Iterator[Any]:
             for part in (
                 t[t["mechanism"] != "dp-gd"],
                 t[:0],
+                t[t["epsilon"] > 0.2].assign(
+                    expected_accuracy=np.nan,
+                    accuracy=lambda few: (
+                        0.8 + np.where((few["mechanism"] == "cms-output") & (few["epsilon"] > 1), 0.1, few["seed"] / 900)
+                    ),
+                ),
                 # curves that jump, go up and down, hardly move, and reach the top in their last step; gaps that fall
                 *(
                     t.assign(
@@ -113,6 +119,8 @@ def checks_examples() -> Iterator[Any]:
             for part in (
                 t.assign(split=t["seed"] % 2),
                 t[t["seed"] == 2],
+                t[t["seed"] < 2],
+                pd.concat([t, t], ignore_index=True),
                 t.assign(optimality_gap=np.where(t["mechanism"] == "dp-gd", np.inf, t["optimality_gap"])),
                 t.assign(optimality_gap=np.inf, split=t["seed"] % 2),
                 t.assign(optimality_gap=0.0, expected_accuracy=np.nan),
@@ -129,6 +137,9 @@ def checks_examples() -> Iterator[Any]:
                 ([0.3, 0.5, 0.4], [0.1, 0.15]),
             )
         ],
+        numbers.paired_mean(
+            pd.Series([0.1, 0.5, 0.9, 0.12, 0.5, 0.89], pd.MultiIndex.from_product([(0, 1), (0, 1, 2)], names=["split", "seed"]))
+        ),
         [numbers.paired_mean(np.array(change)) for change in ([0.3], [0.3, 0.3], [math.inf, 1.0], [0.1, 0.4, 0.2])],
         [
             [place, len(part)]

@@ -111,8 +111,15 @@ def papers_examples() -> Iterator[Any]:
         ],
         " | ".join(
             f"{v.headline} {v.because} {v.rule}"
-            for outcomes in ((Outcome.HOLDS, Outcome.HOLDS), (Outcome.FAILS, Outcome.HOLDS))
-            for v in [claims.agree([verdict.Verdict(one, f"because {k}.", "Rule.") for k, one in enumerate(outcomes)])]
+            for outcomes in ((Outcome.HOLDS, Outcome.HOLDS), (Outcome.FAILS, Outcome.HOLDS), (Outcome.ONLY_IF, Outcome.FAILS))
+            for v in [
+                claims.agree(
+                    [
+                        verdict.Verdict(one, f"because {k}.", "Rule.", condition="so" if one is Outcome.ONLY_IF else "")
+                        for k, one in enumerate(outcomes)
+                    ]
+                )
+            ]
         ),
         " ".join(
             [claims.command("dbdp-private"), claims.command("dbdp-private", seed=2), *(c.id for c in claims.claims_of("dp-sgd"))]
@@ -151,6 +158,7 @@ def papers_examples() -> Iterator[Any]:
             for rows in rate_tables.ROWS.values()
             for by in rates.QUANTITIES
         ],
+        refusal(lambda: rates.evaluate(rate_tables.ROWS["pidp"], rates.Facts(90, 7, 2.4, 1e-05), "none")),
         [rate_curves.applies_to(dpviz.RunSpec("teaching", model=model)) for model in ("logistic", "svm", "mlp")],
         rate_curves.facts_of(dpviz.RunSpec("teaching", mechanism="dp-gd", model="svm", params={"steps": 30}, lam=0.03)),
         [sets.is_small(name) for name in ("census-1999", "census-2000")],
@@ -240,6 +248,7 @@ def figures_examples() -> Iterator[Any]:
                     (("census-500", "iris", "breast-cancer", "teaching"), {}, 569, 30),
                     (("census-500", "breast-cancer", "iris", "teaching"), {}, 150, 4),
                     (("bank", "teaching"), {"upload-x": "bank.csv"}),
+                    (("census-500", "breast-cancer", "iris", "teaching"), {}),
                 )
             ],
             refusal(lambda: catalogue.setup("none")),
