@@ -14,7 +14,7 @@ import dpviz
 from dpviz.auditing.runs import one_run_of
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.accounting import comparison, ledger
-from dpviz.dashboard.audit import attack, one_training, ordinary_rows
+from dpviz.dashboard.audit import all_mechanisms, attack, one_training, ordinary_rows
 from dpviz.dashboard.components import charts, panels
 from dpviz.dashboard.data import dataset, form, upload
 from dpviz.dashboard.frame import address, fields, guessing, links, page, pinned, ranking, server, session, sidebar
@@ -338,7 +338,7 @@ def views_examples() -> Iterator[Any]:
         "\n".join(
             view(method_comparison.headline, ns(choices=chosen, spec=spec, overlay=a, ranked=ns(over=True)), one)
             for a in (None, ns(spec=specs["dbdp"], cost=ns(mean=0.82, metric=metric)))
-            for top in (np.nan, 0.55, 0.95)
+            for top in (np.nan, 0.55, 0.55 + method_comparison.LEAST, 0.95)
             for base in [pd.DataFrame({"accuracy": [top, 0.55]}, ["non-private", "majority"])]
             for one in [Measured(found, scores, base, {})]
         ),
@@ -1135,6 +1135,135 @@ def views_examples() -> Iterator[Any]:
             )
             for mixed, last in ((1.456, "average"), (1.454, "update"), (1.276, "update"), (1.274, "average"))
         ),
+        "\n".join(
+            f"{one._attempt(ns(attempt=mock.Mock(side_effect=[made]), epsilons=(0.5, 2.0), spec=spec), None).attrs} "
+            f"{len(one.store.mock_calls)}"
+            for made in (problem, pd.DataFrame({"a": [1]}))
+            for one in [running.SweepJob("key", [], mock.Mock())]
+        ),
+        "\n".join(
+            view(playing.controls, **state)
+            for state in ({}, {playing._LEFT: (1.0,)}, *({"present": "1", "scene": scene} for scene in ("", "1", "3", "5")))
+        ),
+        "\n".join(
+            mock.patch.object(playing.time, "sleep", lambda seconds: page.st.code(f"{seconds}"))(
+                mock.patch.object(playing.watching, "is_over", lambda over: over)(
+                    mock.patch.object(playing.st, "rerun", mock.Mock(side_effect=lambda: page.st.code("again")))(view)
+                )
+            )(lambda fresh=fresh: playing.advance(fresh=fresh), **{playing._LEFT: left, "watched.run": over})
+            for left, fresh, over in (
+                ((), True, True),
+                *(((1.0, 2.0), fresh, over) for fresh, over in ((True, False), (False, True), (False, False))),
+            )
+        ),
+        " ".join(
+            mock.patch.object(watching, "session_name", mock.Mock(return_value="me"))(watching.state)(
+                ns(state=state, declined=some)
+            )
+            for state in job.State
+            for some in ((), ("me",))
+        ),
+        "\n".join(
+            mock.patch.object(watching, "pool", mock.Mock(return_value=ns(busy=busy)))(
+                mock.patch.object(watching.time, "monotonic", mock.Mock(side_effect=[100.0, 100.0 + took]))(view)
+            )(lambda: page.st.code(f"{watching.wait(ns(wait=lambda s: [page.st.code(f'{s}'), True][1]), 0.6)}"), **state)
+            for busy, took, state in (
+                (0, 0.125, {}),
+                *((busy, took, {watching._PATIENCE: 0.5}) for busy, took in ((3, 0.25), (1, 0.875))),
+            )
+        ),
+        "\n".join(
+            influence_map.noisy_rows_in_words(ns(**usual | more), brief=brief)
+            for usual in [
+                {"row_ids": np.arange(4), "calibration": ns(noise_scale=0.7), "ever": np.array([True, False, True, False])}
+                | {"views": None, "accuracy": [0.1, 0.2], "instances": pd.DataFrame({"visits": [1.0, 2, 0, 1]})}
+            ]
+            for more in (
+                {"calibration": ns(noise_scale=0)},
+                *({"ever": ever} for ever in (None, np.ones(4, bool), np.array([True, True, False, True]))),
+                {"accuracy": [0.1]},
+                *(
+                    {"views": (ns(used=False), ns(used=True, name="R", passes=np.array(passes)))}
+                    for passes in ([True] * 4, [False] * 4, [True, False, True, True])
+                ),
+                {"ever": np.ones(4, bool), "views": (ns(used=True, name="R", passes=np.zeros(4, bool)),)},
+                *({"instances": pd.DataFrame({"visits": [visits] * 4})} for visits in (np.nan, 1.0)),
+            )
+            for brief in (True, False)
+        ),
+        "\n".join(
+            person._received(
+                ns(
+                    instances=pd.DataFrame([{"visits": visits, "times_noised": 1.0, "passed": 0.4}]),
+                    calibration=ns(noise_scale=scale),
+                    noise_count=count,
+                    rms_noise=moved,
+                    views=views,
+                ),
+                0,
+            )
+            for visits, scale, count, moved, views in (
+                *((1, scale, None, moved, None) for scale, moved in ((0, 1), (1, 0.0), (1, 0.3))),
+                *((visits, 1, 1, 1, None) for visits in (0.0, np.nan, 2.0)),
+                (2.0, 1, 1, 1, [ns(used=False), ns(used=True, statistic=[0.77], low=-np.inf, high=0.5, name="R")]),
+            )
+        ),
+        "\n".join(
+            mock.patch.object(influence_map, "table", lambda run, _: pd.DataFrame({"row id": run.row_ids}))(
+                mock.patch.multiple(
+                    influence_map.tables,
+                    frame=lambda rows, key, **_: page.st.code(
+                        f"{len(rows)} {key} {len(page.st.session_state.pop(selection._SHOWN)[key])}"
+                    ),
+                    download=lambda rows, key: page.st.code(f"{len(rows())} {key}"),
+                )(view)
+            )(influence_map.rows, ns(row_ids=np.arange(len(group))), None, ns(group=group))
+            for group in (np.zeros(1000, bool), np.zeros(1001, bool), np.arange(7) > 4)
+        ),
+        "\n".join(
+            mock.patch.object(all_mechanisms.charts, "chart", lambda _, *given: page.st.code(f"{given[:2]}"))(
+                mock.patch.object(all_mechanisms.tables, "table", lambda rows, heads: page.st.code(f"{rows} {heads}"))(
+                    mock.patch.object(all_mechanisms.pictures, "board", lambda rows, _: page.st.code(f"{rows}"))(view)
+                )
+            )(all_mechanisms._show, some, theme)
+            for every in [
+                [
+                    ns(
+                        label=label,
+                        claimed=claimed,
+                        proved=proved,
+                        audited=0.3,
+                        gaussian=0.4,
+                        exceeded=bool(by),
+                        by=by,
+                        verdict="v",
+                    )
+                    for label, claimed, proved, by in (("A", 1.0, np.nan, "x"), ("B", np.nan, np.nan, ""), ("C", np.nan, 0.7, ""))
+                ]
+            ]
+            for some in (every, every[1:2])
+        ),
+        "\n".join(
+            mock.patch.object(dataset.upload, "forget", lambda name: page.st.code(name))(view)(dataset.forget, "a", dataset=name)
+            for name in ("a", "iris")
+        ),
+        "\n".join(
+            view(
+                server.importlib.import_module("dpviz.dashboard.claims.views").test_again,
+                [ns(claim=1, task=None, at_work=False)] * count,
+                {"thorough": fields.choice("thorough", "Thorough", {"": "a", "yes": "b"}, "")},
+                3,
+            )
+            for count in (1, 2)
+        ),
+        [
+            server.importlib.import_module("dpviz.dashboard.claims.views")._weight(ns(finding=finding, claim=ns(privacy=privacy)))
+            for finding in (None, *(ns(verdict=ns(outcome=outcome)) for outcome in presets.Outcome))
+            for privacy in (True, False)
+        ],
+        view(recursion.algorithm_choice(specs["cms-output"]).draw)
+        + "".join(view(sidebar._dataset_there, dataset=name).partition("Choose")[0] for name in ("iris", "gone")),
+        len({ranking._job(spec, a).key for a in (None, None, *map(Attacker.parse, ("advantage=0.3", "advantage=0.4")))}),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)

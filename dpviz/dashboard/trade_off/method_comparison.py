@@ -41,7 +41,7 @@ def headline(view: running.View, measured: Measured) -> None:
     if measure.higher_is_better and top <= floor + LEAST:
         panels.headline(
             f"Nothing to compare: the non-private model has {measure.within} {words.metric_value(measure, top)}, no more "
-            "than majority label.",
+            "than the majority label.",
             "Choose another metric in the sidebar, for example ROC AUC, or lower λ.",
             of=view.spec,
         )
