@@ -33,7 +33,8 @@ PARTS = 3  # of an element with many numbers; two sums of each are kept
 _SEEN = (
     "label help placeholder options disabled default min max step format type icon weight gap_config vertical_alignment "
     "flex_container popover columns alt ignore_rerun unsafe_allow_javascript wrap_lines language expanded selection_mode config "
-    "hide_anchor page query_string horizontal label_visibility accept_new_options max_upload_size_mb max_selections"
+    "hide_anchor page query_string horizontal label_visibility accept_new_options max_upload_size_mb max_selections shortcut "
+    "icon_position multiple_files column_order editing_mode divider max_chars tag form_id is_form_submitter"
 ).split()
 
 A = "dataset=teaching&mechanism=output-gaussian&epsilon=2&seeds=2"  # the run that is kept to compare with
@@ -180,7 +181,7 @@ def shown(page: str, state: dict[str, Any], press: str = "", **query: str) -> li
         values = numbers_in(text)
         key = getattr(element.proto, "id", "").split("-", 2)[-1]  # the styles of a page name it
         parts = np.array_split(values, min(len(values) // LONG + 1, PARTS))
-        found.append([key or element.type, words(text), *numbers(parts)])
+        found.append([f"{element.type} {key}".strip(), words(text), *numbers(parts)])
     return found
 
 
@@ -189,14 +190,18 @@ def file_of(mime: str, data: Any) -> Numbers:
     if mime != "text/csv":
         return [mime]
     table = pd.read_csv(io.BytesIO(data())).drop(columns="when", errors="ignore")
-    texts = numbers_in(table.select_dtypes(exclude="number").to_csv(index=False))
-    return [mime, words(table.to_csv()), *numbers(table.select_dtypes("number")), *numbers(np.array(texts))]
+    return [
+        mime,
+        words(table.to_csv()),
+        *numbers(table.select_dtypes("number")),
+        *numbers(np.array(numbers_in(table.select_dtypes(exclude="number").to_csv(index=False)))),
+    ]
 
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Parts of a page by their names: if they show real rows and name their run, words of pictures, saved files, and sizes."""
-    found, keep, button = dict[str, Any](), recorder.keep, st.download_button
+    found, keep, button, observe = dict[str, Any](), recorder.keep, st.download_button, view.tasks.observe
     parse = local_script_runner.parse_tree_from_messages
 
     def keep_part(key: str, part: Any, *, rows: bool = False, of: Any = None) -> None:
@@ -220,6 +225,22 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
     monkeypatch.setattr(view, "LESSONS", [LESSONS[k] for k in (5, 7, 9)])
     monkeypatch.setattr(recorder, "keep", keep_part)
+    monkeypatch.setattr(
+        view.tasks,
+        "observe",
+        lambda *given, **more: [
+            # of `given` the numbers only: it may hold the engine's hash, and the address of a function, which comes last
+            found.update(
+                {
+                    f"work {given[0]}": [
+                        words(f"{[(key, value) for key, value in more.items() if key != 'given']}"),
+                        *numbers_in(f"{more.get('given')}".partition(" at 0x")[0]),
+                    ]
+                }
+            ),
+            observe(*given, **more),
+        ][1],
+    )
     monkeypatch.setattr(st, "download_button", save)
     return found
 
