@@ -218,6 +218,28 @@ def pairs_examples() -> Iterator[Any]:
             for m in ("dp-gd", "output-gaussian", "input-perturbation", "dp-sgd", "kst-objective")
             if m in dpviz.list_mechanisms()
         ],
+        "\n".join(
+            f"{one.name}, {one.why}, {pairs.differing_rows(one.first, one.second)}, {one.first.n}, {one.first.setting.person_rows}"
+            for mechanism, relation, budget, person_rows in (
+                ("dp-gd", None, None, 0),
+                ("dp-sgd", "add-remove", None, 0),
+                ("dp-sgd", "add-remove", dpviz.Budget(1.0, 1e-3), 2),
+                ("dp-sgd", "replace-one", dpviz.Budget(1.0, 1e-3), 0),
+                ("output-gaussian", None, None, 1),
+                ("output-gaussian", None, None, 2),
+                ("dbdp", None, None, 1),
+                ("dbdp", None, None, 2),
+            )
+            for one in pairs.battery(
+                dpviz.RunSpec(mechanism=mechanism, params={"relation": relation} if relation else {}).build(),
+                get_model("logistic"),
+                12,
+                4,
+                0.1,
+                budget,
+                person_rows,
+            )
+        ),
         [pairs.name_rows(np.arange(k) + 3) for k in (1, 5, 6)],
         [
             [p.second.rows.X[7], p.second.rows.y[7], p.why]
@@ -301,8 +323,18 @@ def scores_examples() -> Iterator[Any]:
     d = scores.Distributions(*(OutputNoise(np.array([c, 1.0]), np.array([0.5]), GAUSSIAN) for c in (0.0, 1.0)))
     yield [d.contradiction(z[0], z[1] + [1.0, 0.0]), vars(d.residuals(z[0], z[1] + [1.0, 0.0])), d.residuals(z[0], z[1] + 3.0)]
     yield from [
-        d.contradiction(z[0], z[1] + [1.0, 0.0])
-        for z in [np.random.default_rng(0).standard_normal((2, 300, 2)) / 1.4 + [0.0, 1.0]]
+        [
+            fit(0 * z[0], z[1])(z[0][:5])
+            for z in [np.random.default_rng(0).standard_normal((2, 400, 8))]
+            for name, fit in scores.fitters(
+                make_problem(), make_problem().replace_row(3, np.zeros(4), 1.0), np.array([3]), 2
+            ).items()
+            if name.startswith("steps")
+        ],
+        *(
+            d.contradiction(z[0], z[1] + [1.0, 0.0])
+            for z in [np.random.default_rng(0).standard_normal((2, 300, 2)) / 1.4 + [0.0, 1.0]]
+        ),
     ]
 
 
