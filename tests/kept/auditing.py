@@ -219,7 +219,7 @@ def pairs_examples() -> Iterator[Any]:
             if m in dpviz.list_mechanisms()
         ],
         "\n".join(
-            f"{one.name}, {one.why}, {pairs.differing_rows(one.first, one.second)}, {one.first.n}, {one.first.setting.person_rows}"
+            f"{one.name}, {one.why}, {pairs.differing_rows(one.first, one.second)}, {one.first.setting.person_rows}"
             for mechanism, relation, budget, person_rows in (
                 ("dp-gd", None, None, 0),
                 ("dp-sgd", "add-remove", None, 0),

@@ -11,7 +11,7 @@ from support import assert_refused
 from support_kept import refusal
 
 from dpviz.datasets import base, catalogue
-from dpviz.datasets.table import cell_text, columns, decode
+from dpviz.datasets.table import cell_text, columns, decode, encoder
 
 
 def catalogue_examples() -> Iterator[Any]:
@@ -307,4 +307,52 @@ def table_cell_text_examples() -> Iterator[Any]:
         ),
         str(assert_refused(decode.decode, bytes(range(129, 256)) * 20, None, [])),
         str(assert_refused(decode.decode, b"a,b\n" + bytes([129, 141, 143, 144, 157]) * 9, None, [])),
+        "\n".join(
+            refusal(lambda o=o, c=column: encoder.Encoder.from_dict({"scaling": "unit", "largest": 1.0, "columns": [c | o]}))
+            for column in [{"name": "a", "kind": "number", "low": -1.5, "high": 2.5, "clip": True}]
+            for o in (
+                {},
+                {"name": 3},
+                {"name": ""},
+                {"name": "a" * 10_001},
+                {"name": "a" * 10_000},
+                {"name": "a\n"},
+                {"levels": "ab"},
+                {"levels": [1]},
+                {"levels": ["x"]},
+                {"kind": "categories", "levels": ["x" * 10_001]},
+                {"kind": "categories", "levels": ["x", "x"]},
+                {"kind": "categories", "levels": [f"{i}" for i in range(100_001)]},
+                {"kind": "categories", "levels": ["x", "y" * 10_000], "default": "x"},
+                {"kind": "text"},
+                {"default": "x"},
+                {"default": 2e300},
+                {"default": -1e300},
+                {"low": None},
+                {"low": 2.5},
+                {"low": 2.6},
+                {"high": 1.1e300},
+                {"gaps": "?"},
+                {"gaps": [1]},
+                {"gaps": ["x" * 10_001]},
+                {"gaps": ["x" * 10_000]},
+                {"clip": 1},
+            )
+        ),
+        "\n".join(
+            refusal(lambda o=o, c=column: encoder.Encoder.from_dict({"scaling": "unit", "largest": 1.0, "columns": [c]} | o))
+            for column in [{"name": "a", "kind": "number", "low": -1.5, "high": 2.5, "clip": True}]
+            for o in (
+                {"columns": []},
+                {"columns": "a"},
+                {"columns": [column, column]},
+                {"columns": [3]},
+                {"columns": [column] * 100_001},
+                {"columns": [column, column | {"name": "b", "kind": "categories", "levels": []}]},
+                {"scaling": "none"},
+                {"largest": 0},
+                {"largest": 1e-9},
+                {"largest": 2e300},
+            )
+        ),
     ]

@@ -35,6 +35,19 @@ from dpviz.datasets.table import (
 
 
 def table_examples() -> Iterator[Any]:
+    i = np.arange(40)
+    kept = pd.DataFrame(
+        {
+            "a": np.where(i % 13 == 4, np.nan, i * 1.5), "t": pd.Categorical(np.array(["u", "v", "w", "u"])[i % 4]),
+            "t=u": i % 7 * 1.0, "gaps": pd.Series([None] * 39 + [2.0]), "whole": i % 3 + 3.0,
+            "far": np.where(i > 20, -1.5e308, 1e308),
+            "hex": pd.Categorical(np.array(["0x1f", "0x2A"])[i % 2]), "case": pd.Categorical(np.array(["Ja", "ja", "no"])[i % 3]),
+            "same": np.where(i > 38, np.nan, 2.0), "mixed": pd.Categorical(np.array(["1", "2", "3", "x"])[i % 4]),
+            "label": i % 5 * 1.0,
+            "two": i % 2 * 3.0 + 2, "who": pd.Categorical([f"p{k // 4}" for k in i]), "none": pd.Series([np.nan] * 40),
+            "few": pd.Categorical([None if k < 3 else f"p{k // 3}" for k in i]), "y": (i % 5 > 2) * 1.0,
+        }
+    )
     yield from [
         [encoding.row_factors(np.array([0.5, 1.0, 3.0, 0.0, 1e-320]), s, 5) for s in encoding.SCALINGS]
         + [[encoding.constant_of(s) for s in encoding.SCALINGS], encoding.row_factors(np.array([]), "largest", 2)]
@@ -164,29 +177,6 @@ def table_examples() -> Iterator[Any]:
             csv.unpack(content, Limits(megabytes=1))[:3].decode()
             for content in (gzip.compress(b"1,2\n" * 250_000), b" %PDF"[1:2] * 9)
         ],
-        "\n".join(
-            refusal(lambda o=o, c=column: encoder.Encoder.from_dict({"scaling": "unit", "largest": 1.0, "columns": [c | o]}))
-            for column in [{"name": "a", "kind": "number", "low": -1.5, "high": 2.5, "clip": True}]
-            for o in (
-                {}, {"name": 3}, {"name": ""}, {"name": "a" * 10_001}, {"name": "a" * 10_000}, {"name": "a\n"},
-                {"levels": "ab"}, {"levels": [1]}, {"levels": ["x"]}, {"kind": "categories", "levels": ["x" * 10_001]},
-                {"kind": "categories", "levels": ["x", "x"]},
-                {"kind": "categories", "levels": [f"{i}" for i in range(100_001)]},
-                {"kind": "categories", "levels": ["x", "y" * 10_000], "default": "x"}, {"kind": "text"}, {"default": "x"},
-                {"default": 2e300}, {"default": -1e300}, {"low": None}, {"low": 2.5}, {"low": 2.6}, {"high": 1.1e300},
-                {"gaps": "?"}, {"gaps": [1]}, {"gaps": ["x" * 10_001]}, {"gaps": ["x" * 10_000]}, {"clip": 1},
-            )
-        ),
-        "\n".join(
-            refusal(lambda o=o, c=column: encoder.Encoder.from_dict({"scaling": "unit", "largest": 1.0, "columns": [c]} | o))
-            for column in [{"name": "a", "kind": "number", "low": -1.5, "high": 2.5, "clip": True}]
-            for o in (
-                {"columns": []}, {"columns": "a"}, {"columns": [column, column]}, {"columns": [3]},
-                {"columns": [column] * 100_001},
-                {"columns": [column, column | {"name": "b", "kind": "categories", "levels": []}]}, {"scaling": "none"},
-                {"largest": 0}, {"largest": 1e-9}, {"largest": 2e300},
-            )
-        ),
         [
             [
                 one.names,
@@ -298,7 +288,7 @@ def table_examples() -> Iterator[Any]:
             for one in [spec.TableSpec.from_dict(values)]
         ),
         "\n".join(
-            refusal(lambda f=f, chosen=chosen: print(spec.last_column(f, chosen=chosen)))
+            refusal(lambda f=f, chosen=chosen: spec.last_column(f, chosen=chosen))
             for f in (pd.DataFrame({"a": [1], "b": ["?"]}), pd.DataFrame({"a": range(7), "b": list("abcdef?")}))
             for chosen in (True, False)
         ),
@@ -365,6 +355,40 @@ def table_examples() -> Iterator[Any]:
             for o in ({}, {"categories": {"many": ("v1", "v2")}}, {"drop": ("n",)}, {"person": "many"}, {"columns": ("n", "few")})
             for every in (True, False)
         ),
+        "\n".join(
+            refusal(lambda o=o, f=f, some=some: prepare.prepare(f, spec.TableSpec("y", **o), name="n", source="s", **some))
+            for f in [kept]
+            for o, some in (
+                ({"ranges": {"t": (0, 1)}}, {}), ({"ranges": {"a": (3, 3)}}, {}), ({"ranges": {"a": (3, "x")}}, {}),
+                ({"categories": {"t": ("u", "u")}}, {}), ({"categories": {"t": ("u", "v", "?")}, "defaults": {"t": "?"}}, {}),
+                ({"defaults": {"a": "x"}}, {}), ({"defaults": {"a": " 7.5 "}}, {}), ({"defaults": {"t": 7}}, {}),
+                ({"missing": ("u", "v", "w")}, {}), ({"columns": ("gaps",)}, {}), ({"person": "none"}, {}), ({"person": "t"}, {}),
+                ({}, {"limits": Limits(features=5)}), ({}, {"limits": Limits(features=6)}),
+                ({"drop": ("t",)}, {"limits": Limits(features=2)}),
+                ({"columns": ("t",)}, {"limits": Limits(features=2)}), ({"columns": ("t", "t=u")}, {}),
+                ({"columns": ("far",)}, {}),
+                ({"columns": ("a", "t")}, {"room": lambda n, d: Limits(columns=4).check_columns(100 * n + d)}),
+            )
+        ),
+        "\n".join(
+            f"{[one.sentence for one in made.lost]} {made.notes} {made.feature_names} {made.published_test} {made.label_names} "
+            f"{made.description} {None if made.beside is None else [*made.beside]} {[*made.frame]} "
+            f"{made.label} {made.person_rows}"
+            for f in [kept]
+            for o, some in (
+                ({"drop": ("far",)}, {"test_rows": 5, "guessed_label": "it is last", "notes": ("before",)}),
+                ({"defaults": {"a": 7.5, "t": 3}, "drop": ("gaps", "far")}, {"intercept": False, "label_names": ("off", "on")}),
+                ({"defaults": {"a": " 7.25 "}, "columns": ("a", "t", "whole"), "proposed": ("whole",)}, {"every_column": True}),
+                ({"categories": {"whole": ("3", "4")}, "columns": ("whole", "hex", "case", "label")}, {"description": "d"}),
+                ({"person": "who", "person_rows": 2, "columns": ("a", "same")}, {}), ({"person": "few", "columns": ("a",)}, {}),
+                ({"columns": ("mixed", "label"), "above": 0.5}, {}), ({"columns": ("two",), "missing_in": {"two": ("5",)}}, {}),
+            )
+            for made in [prepare.prepare(f.rename(columns={"t=u": "u"}), spec.TableSpec("y", **o), name="n", source="s", **some)]
+        ),
+        [prepare.rows_left(kept, ["a", "t"], "y", *some) for some in (("", 1), ("few", 1), ("few", 2))],
+        "\n".join(
+            str(prepare.look(kept, spec.TableSpec("y", **o)))
+            for o in ({"drop": ("far",)}, {"columns": ("a", "t"), "missing": ("u",)})),
         " | ".join(
             " ".join(spec.TableSpec("y", **o).taken_as_public)
             for o in (

@@ -67,28 +67,31 @@ def classifier_examples() -> Iterator[Any]:
 
 
 def features_examples() -> Iterator[Any]:
-    m = features.norm_map(2, 2.0)
     yield from [
-        [m.rows(np.array([[1.0, 1.0], [3.0, 4.0]]), i) for i in (True, False)]
-        + [m.coefficients(np.array([[1.0, 2.0, 3.0]]), True)],
-        [
+        one
+        for m in [features.norm_map(2, 2.0)]
+        for one in (
+            [m.rows(np.array([[1.0, 1.0], [3.0, 4.0]]), i) for i in (True, False)]
+            + [m.coefficients(np.array([[1.0, 2.0, 3.0]]), True)],
             [
-                m.centre,
-                m.scale,
-                m.low,
-                m.high,
-                m.rows(np.array([[1.0, 5.0], [3.0, 9.0]]), i),
-                m.coefficients(np.array([[1.0, 2.0, 3.0][: 2 + i]]), i),
-            ]
-            for r in ((-4, 6), [(0, 4), (-1, 6)], {"b": (0, 9), "a": (1, 2)}, "from data")
-            for i in (True, False)
-            for m in [features.range_map(np.array([[1.0, 5.0], [3.0, 2.0]]), r, ["a", "b"], i)]
-        ],
-        features.sample_weights([1.0, 3.0, 0.0], 2.0, 3),
-        features.sample_weights(0.5, 2.0, 2),
-        features.class_weights({"b": 4.0}, np.array(["a", "b", "c"])),
-        [features.norm_map(2, r).radius for r in (1.1e-150, 9e149)],
-        " ".join(str(assert_refused(features.norm_map, 2, r)) for r in (9e-151, 1.1e150)),
+                [
+                    m.centre,
+                    m.scale,
+                    m.low,
+                    m.high,
+                    m.rows(np.array([[1.0, 5.0], [3.0, 9.0]]), i),
+                    m.coefficients(np.array([[1.0, 2.0, 3.0][: 2 + i]]), i),
+                ]
+                for r in ((-4, 6), [(0, 4), (-1, 6)], {"b": (0, 9), "a": (1, 2)}, "from data")
+                for i in (True, False)
+                for m in [features.range_map(np.array([[1.0, 5.0], [3.0, 2.0]]), r, ["a", "b"], i)]
+            ],
+            features.sample_weights([1.0, 3.0, 0.0], 2.0, 3),
+            features.sample_weights(0.5, 2.0, 2),
+            features.class_weights({"b": 4.0}, np.array(["a", "b", "c"])),
+            [features.norm_map(2, r).radius for r in (1.1e-150, 9e149)],
+            " ".join(str(assert_refused(features.norm_map, 2, r)) for r in (9e-151, 1.1e150)),
+        )
     ]
 
 

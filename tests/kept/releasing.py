@@ -27,16 +27,21 @@ from dpviz.releasing.grid import Published
 
 
 def bounds_examples() -> Iterator[Any]:
-    made = bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, seed=4), (0.5, 1.0, 4.0))
     yield from [
-        [made.kinds, made.widths, made.of_ranges, made.of_model, made.whole],
-        bounds.best_width(
-            dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=30.0),
-            {"narrow": 0.125, "all": 1.0, "wide": 16.0},
-        ),
-        shares(
-            lambda listen: bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), listen)
-        ),
+        one
+        for made in [bounds.compare(dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, seed=4), (0.5, 1.0, 4.0))]
+        for one in (
+            [made.kinds, made.widths, made.of_ranges, made.of_model, made.whole],
+            bounds.best_width(
+                dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=3, epsilon=30.0),
+                {"narrow": 0.125, "all": 1.0, "wide": 16.0},
+            ),
+            shares(
+                lambda listen: bounds.compare(
+                    dpviz.RunSpec("census-300", mechanism="output-gaussian", seeds=2), (1.0, 2.0), listen
+                )
+            ),
+        )
     ]
 
 

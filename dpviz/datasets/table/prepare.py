@@ -194,8 +194,8 @@ def _columns(
     for column in features:
         filled, gaps, series = spec.defaults.get(column), spec.missing_in.get(column, spec.missing), used[column]
         if is_number(series) and column not in spec.categories:
-            low, high = _ends(column, series.to_numpy(dtype=np.float64), spec, lost)
-            made = Column(column, NUMBER, low, high, default=filled, gaps=gaps)
+            value = number_from_text(f"defaults[{show(column)}]", filled) if isinstance(filled, str) else filled
+            made = Column(column, NUMBER, *_ends(column, series.to_numpy(dtype=np.float64), spec, lost), default=value, gaps=gaps)
         elif column in spec.ranges:
             raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
         else:
@@ -303,7 +303,7 @@ def _without_gaps(
             if filling not in used[column].cat.categories:
                 used[column] = used[column].cat.add_categories([filling])
         used[column] = used[column].fillna(filling)
-        notes.append(f"{count:,} gaps in {column} were filled with {word(value)}.")
+        notes.append(f"{count:,} gaps in {column} were filled with {word(filling)}.")
     gaps = used.isna()
     complete = ~gaps.any(axis=1)
     dropped = int((~complete).sum())
