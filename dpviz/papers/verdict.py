@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     ONLY_IF = "holds only if"
     FAILS = "fails"
     BETTER = "better than claimed"
-    CANNOT_TELL = "cannot tell here"
+    UNDECIDED = "undecided"
 
 
 class Scope(StrEnum):
@@ -128,11 +128,11 @@ def combine(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> Ou
     n = len(comparisons)
     against = Outcome.BETTER if all(c.better for c in comparisons if c.holds is False) else Outcome.FAILS
     if scope is Scope.EVERY:
-        return against if failed else Outcome.HOLDS if n and held == n else Outcome.CANNOT_TELL
+        return against if failed else Outcome.HOLDS if n and held == n else Outcome.UNDECIDED
     enough, refuted = (2 * held > n, 2 * failed >= n) if scope is Scope.MOST else (held > 0, failed == n)
     if n and enough:
         return Outcome.HOLDS
-    return against if n > 1 and refuted else Outcome.CANNOT_TELL
+    return against if n > 1 and refuted else Outcome.UNDECIDED
 
 
 def summary(comparisons: Sequence[Comparison], scope: Scope = Scope.EVERY) -> str:

@@ -36,7 +36,7 @@ VERDICTS = {
     Outcome.ONLY_IF: ("◐", "blue"),
     Outcome.FAILS: ("✗", "red"),
     Outcome.BETTER: ("↑", "green"),
-    Outcome.CANNOT_TELL: ("–", "gray"),
+    Outcome.UNDECIDED: ("–", "gray"),
 }
 
 NO_MINIMUM = "The least objective of a network is not known, so a private one may come out below 0."

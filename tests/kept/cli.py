@@ -11,6 +11,7 @@ from unittest import mock
 from support_kept import answer, numbers_in, shares
 
 import dpviz
+import dpviz.dashboard.lessons.view  # the whole list of lessons, before an example cuts it short
 from dpviz.cli import answers, main, metrics, run, show, start, sweep
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import lessons

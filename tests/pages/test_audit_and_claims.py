@@ -138,10 +138,7 @@ def test_tests_of_claims_can_be_cancelled(monkeypatch: pytest.MonkeyPatch, fresh
         ([Outcome.HOLDS], "Of this one claim, 1 holds."),
         ([Outcome.FAILS] * 2, "Of 2 claims, 2 fail."),
         ([Outcome.FAILS, None, *[Outcome.HOLDS] * 2], "Of 4 claims, 2 hold and 1 fails."),
-        (
-            [*[Outcome.BETTER] * 2, Outcome.CANNOT_TELL, Outcome.HOLDS],
-            "Of 4 claims, 1 holds, 2 are surpassed and 1 is undecided.",
-        ),
+        ([*[Outcome.BETTER] * 2, Outcome.UNDECIDED, Outcome.HOLDS], "Of 4 claims, 1 holds, 2 are surpassed and 1 is undecided."),
         ([None, None], "Of 2 claims, none was tested yet: test them below."),
     ],
 )

@@ -255,7 +255,7 @@ def test_a_figure_of_a_paper_is_set_up_and_judged() -> None:
     page = done(page)
     verdicts = page.table[1].value
     assert len(verdicts) == len(figure.statements)
-    signs = {"✓ holds", "◐ holds only if", "✗ fails", "↑ better than claimed", "– cannot tell here"}
+    signs = {"✓ holds", "◐ holds only if", "✗ fails", "↑ better than claimed", "– undecided"}
     assert all(any(v.startswith(sign) for sign in signs) for v in verdicts["Ours, on this data"])
     assert all(verdicts["Numbers"])
     assert "Changed since" not in text(page)

@@ -141,9 +141,9 @@ def slow(objective: Callable[..., tuple[float, Any]], start: np.ndarray, callbac
         ("lbfgs-iterations", Outcome.HOLDS, {"minimize": slow}, Outcome.FAILS),
         *mostly_long(
             [
-                ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": hardly("dbdp")}, Outcome.FAILS),
-                ("dbdp-rows-protected", Outcome.CANNOT_TELL, {"dbdp": instead("ldp-gaussian")}, Outcome.HOLDS),
-                ("ip-rows-protected", Outcome.CANNOT_TELL, {"input_perturbation": hardly("input-perturbation")}, Outcome.FAILS),
+                ("dbdp-rows-protected", Outcome.UNDECIDED, {"dbdp": hardly("dbdp")}, Outcome.FAILS),
+                ("dbdp-rows-protected", Outcome.UNDECIDED, {"dbdp": instead("ldp-gaussian")}, Outcome.HOLDS),
+                ("ip-rows-protected", Outcome.UNDECIDED, {"input_perturbation": hardly("input-perturbation")}, Outcome.FAILS),
                 ("nsgd-private", Outcome.HOLDS, {"nsgd": instead("dbdp-pi")}, Outcome.FAILS),
                 ("rsgd-private", Outcome.HOLDS, {"rsgd": instead("dbdp-pi")}, Outcome.FAILS),
                 ("rsgd-ar-private", Outcome.HOLDS, {"rsgd_ar": instead("dbdp-pi")}, Outcome.FAILS),
@@ -162,7 +162,7 @@ def test_a_stationary_point_of_a_network_is_found_and_none_of_a_convex_model() -
     assert verdict.outcome is Outcome.FAILS
     assert float(dict(verdict.numbers)["|∇F| there"]) < 1e-9
     convex, _ = Context().setup("teaching", lam=0.1)
-    assert planted("network-pl", problem=lambda: convex.problem).outcome is Outcome.CANNOT_TELL
+    assert planted("network-pl", problem=lambda: convex.problem).outcome is Outcome.UNDECIDED
 
 
 @pytest.mark.long
@@ -178,9 +178,9 @@ def test_influence_error_sees_an_error_of_first_order_and_one_above_the_bound() 
     ("outcomes", "found", "tests"),
     [
         ("HOLDS HOLDS HOLDS", Outcome.HOLDS, 3),
-        ("HOLDS CANNOT_TELL HOLDS", Outcome.CANNOT_TELL, 2),
-        ("FAILS FAILS HOLDS", Outcome.CANNOT_TELL, 3),
-        ("CANNOT_TELL HOLDS HOLDS", Outcome.CANNOT_TELL, 1),
+        ("HOLDS UNDECIDED HOLDS", Outcome.UNDECIDED, 2),
+        ("FAILS FAILS HOLDS", Outcome.UNDECIDED, 3),
+        ("UNDECIDED HOLDS HOLDS", Outcome.UNDECIDED, 1),
     ],
 )
 def test_three_sets_of_splits_must_say_the_same(
@@ -199,7 +199,7 @@ def test_three_sets_of_splits_must_say_the_same(
     verdict = check("ip-beats-local", seed=2**32 - 2, monitor=shares.append).verdict
     assert (verdict.outcome, seeds) == (found, [2**32 - 2, 2**32 - 1, 0][:tests])
     assert shares == pytest.approx([1 / 6, 3 / 6, 5 / 6][:tests])
-    assert f"by seed {seeds[-1]}" in verdict.because or found is not Outcome.CANNOT_TELL
+    assert f"by seed {seeds[-1]}" in verdict.because or found is not Outcome.UNDECIDED
 
 
 def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open() -> None:
@@ -211,7 +211,7 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
         def calibrate(self, setting: Setting, budget: Budget) -> Calibration:
             return replace(super().calibrate(setting, budget), status=Status.CLAIM, proved_budget=None)
 
-    assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.CANNOT_TELL
+    assert planted("dbdp-pi-private", dbdp_pi=lambda knobs: Unproved()).outcome is Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -219,16 +219,16 @@ def test_an_audit_refutes_confirms_only_with_a_proof_and_otherwise_leaves_open()
     [
         (Scope.EVERY, (4, 0, 0), Outcome.HOLDS),
         (Scope.EVERY, (38, 22, 0), Outcome.FAILS),
-        (Scope.EVERY, (8, 0, 8), Outcome.CANNOT_TELL),
+        (Scope.EVERY, (8, 0, 8), Outcome.UNDECIDED),
         (Scope.MOST, (2, 1, 0), Outcome.HOLDS),
         (Scope.MOST, (1, 1, 0), Outcome.FAILS),
-        (Scope.MOST, (1, 0, 1), Outcome.CANNOT_TELL),
-        (Scope.MOST, (0, 1, 0), Outcome.CANNOT_TELL),
+        (Scope.MOST, (1, 0, 1), Outcome.UNDECIDED),
+        (Scope.MOST, (0, 1, 0), Outcome.UNDECIDED),
         (Scope.SOME, (1, 5, 0), Outcome.HOLDS),
         (Scope.SOME, (0, 2, 0), Outcome.FAILS),
-        (Scope.SOME, (0, 1, 0), Outcome.CANNOT_TELL),
-        (Scope.SOME, (0, 1, 1), Outcome.CANNOT_TELL),
-        (Scope.EVERY, (0, 0, 0), Outcome.CANNOT_TELL),
+        (Scope.SOME, (0, 1, 0), Outcome.UNDECIDED),
+        (Scope.SOME, (0, 1, 1), Outcome.UNDECIDED),
+        (Scope.EVERY, (0, 0, 0), Outcome.UNDECIDED),
     ],
 )
 def test_comparisons_add_up_to_what_the_sentence_says(scope: Scope, numbers: tuple[int, int, int], outcome: Outcome) -> None:
@@ -305,4 +305,4 @@ def test_enough_noise_is_not_refuted() -> None:
         return 0.2, float(constants.gaussian_epsilon(DELTA, 0.2))
 
     verdict = constants.constant_test("dbdp", enough, 0.25)(Context())
-    assert verdict.outcome is Outcome.CANNOT_TELL
+    assert verdict.outcome is Outcome.UNDECIDED

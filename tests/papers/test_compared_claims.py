@@ -74,9 +74,9 @@ def test_comparisons_that_the_draws_cannot_decide_are_not_lost() -> None:
             return Fit(theta, NoiseRecord("x"))
 
     coins: dict[str, Any] = dict.fromkeys(("input_perturbation", "kst_objective"), lambda knobs: Coin())
-    assert planted("ip-beats-objective", **coins).outcome is Outcome.CANNOT_TELL
+    assert planted("ip-beats-objective", **coins).outcome is Outcome.UNDECIDED
     tossed: dict[str, Any] = dict.fromkeys(("pidp_sgd", "dp_sgd"), lambda knobs: Coin())
-    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.CANNOT_TELL
+    assert planted("pidp-beats-dp-sgd", **tossed).outcome is Outcome.UNDECIDED
     assert planted("ip-beats-objective", input_perturbation=toward(-1.0), kst_objective=toward(1.0)).outcome is Outcome.FAILS
 
 
@@ -170,7 +170,7 @@ def test_one_reading_that_is_broken_refutes_and_one_that_is_proved_proves_nothin
     broken = showing(found, 1.3)
     cases: dict[Outcome, list[dict[str, AuditResult]]] = {
         Outcome.HOLDS: [{"a": proved}, {"a": proved, "b": proved}],
-        Outcome.CANNOT_TELL: [{"a": only_claimed}, {"a": proved, "b": only_claimed}, {"a": only_claimed, "b": proved}],
+        Outcome.UNDECIDED: [{"a": only_claimed}, {"a": proved, "b": only_claimed}, {"a": only_claimed, "b": proved}],
         Outcome.FAILS: [{"a": proved, "b": broken}, {"a": broken, "b": proved}, {"a": only_claimed, "b": broken}],
     }
     for outcome, readings in cases.items():
@@ -185,7 +185,7 @@ def test_one_reading_that_is_broken_refutes_and_one_that_is_proved_proves_nothin
 def test_a_proof_of_more_than_was_claimed_is_none(found: AuditResult, epsilon: float, delta: float) -> None:
     weaker = dataclasses.replace(found.calibration, proved_budget=Budget(epsilon, delta))
     result = dataclasses.replace(showing(found, 0.5), calibration=weaker)
-    assert audits._judged({"a": result}, PAIR)[0] is Outcome.CANNOT_TELL
+    assert audits._judged({"a": result}, PAIR)[0] is Outcome.UNDECIDED
 
 
 def test_all_readings_share_the_error_probability(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,10 +243,10 @@ TEST = list_claims()["small-groups-lose-more"].test
     [
         (0.1, 0.05, 0.01, Outcome.HOLDS),
         (0.1, -0.05, 0.01, Outcome.FAILS),
-        (0.1, 0.005, 0.05, Outcome.CANNOT_TELL),
+        (0.1, 0.005, 0.05, Outcome.UNDECIDED),
         (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, significant: no size that counts
-        (0.0, 0.002, 1e-4, Outcome.CANNOT_TELL),  # neither loses anything
-        (0.0, 0.0, 0.0, Outcome.CANNOT_TELL),
+        (0.0, 0.002, 1e-4, Outcome.UNDECIDED),  # neither loses anything
+        (0.0, 0.0, 0.0, Outcome.UNDECIDED),
     ],
 )
 def test_the_verdict_follows_planted_losses(cost: float, extra: float, spread: float, outcome: Outcome) -> None:

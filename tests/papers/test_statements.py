@@ -87,8 +87,8 @@ def test_checks_can_come_out_either_way(
     assert verdict.outcome is Outcome.FAILS
     assert verdict.because
     assert verdict.rule
-    assert check(table(other=FLAT)).outcome is Outcome.CANNOT_TELL
-    assert check(pd.DataFrame()).outcome is Outcome.CANNOT_TELL
+    assert check(table(other=FLAT)).outcome is Outcome.UNDECIDED
+    assert check(pd.DataFrame()).outcome is Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize(("check", "yes", "no"), CASES)
@@ -99,7 +99,7 @@ def test_what_noise_alone_explains_is_undecided(
     wild = {"accuracy": (-0.6, -0.1, 0.2, 0.5), GAP: (-0.999, -0.999, -0.999, 2.997), OBJECTIVE: (-0.9, -0.1, 0.2, 0.8)}
     for case in (yes, no):
         spread = wild[str(case.get("quantity", "accuracy"))]
-        assert check(table(spread=spread, **case)).outcome is Outcome.CANNOT_TELL, check.meaning
+        assert check(table(spread=spread, **case)).outcome is Outcome.UNDECIDED, check.meaning
 
 
 ACCURACY_RULES = [check for check, yes, _ in CASES if "quantity" not in yes]
@@ -111,7 +111,7 @@ def test_where_nothing_can_be_gained_no_rule_decides(check: checks.Check) -> Non
     near = {"a": [0.9, 0.9015, 0.903], "b": [0.9, 0.8965, 0.8965], "c": [0.9, 0.9, 0.9]}
     tied = table(spread=(-1e-5, 1e-5, 2e-5, -2e-5), **near).assign(non_private_accuracy=0.9001, majority_accuracy=0.9)
     verdict = check(tied)
-    assert verdict.outcome is Outcome.CANNOT_TELL, verdict.because
+    assert verdict.outcome is Outcome.UNDECIDED, verdict.because
     far = check(tied.assign(non_private_accuracy=0.97))
     assert "all methods lie within" not in far.because, "control: there was something to gain"
 
@@ -126,7 +126,7 @@ def test_one_dataset_cannot_refute_a_sentence_about_some_or_most() -> None:
     ):
         check = checks.leads("a", "b", scope=scope)
         assert check(good).outcome is Outcome.HOLDS
-        assert check(bad).outcome is (Outcome.FAILS if scope is Scope.EVERY else Outcome.CANNOT_TELL)
+        assert check(bad).outcome is (Outcome.FAILS if scope is Scope.EVERY else Outcome.UNDECIDED)
         assert check(pd.concat([bad, good])).outcome is both
         assert check(pd.concat([bad, good, third])).outcome is all_three
     assert checks.leads("a", "b", scope=Scope.MOST)(pd.concat([good, good.assign(dataset="x"), bad])).outcome is Outcome.HOLDS
@@ -149,7 +149,7 @@ def test_a_gap_that_the_claim_calls_small_is_small_in_the_figure(claim: str, mec
     for gap, small in ((0.0015, True), (0.0025, False)):
         computed = table("optimality_gap", **{mechanism: [1.0, gap]})
         verdict = one.judge(computed, {mechanism: {}})
-        assert verdict.outcome is (Outcome.ONLY_IF if small else Outcome.CANNOT_TELL)
+        assert verdict.outcome is (Outcome.ONLY_IF if small else Outcome.UNDECIDED)
         assert verdict.condition == (STARTED if small else "")
         assert one.judge(computed, {mechanism: {"start": "zero"}}).condition == ""
 
@@ -224,7 +224,7 @@ def test_methods_are_paired_over_splits_and_a_split_is_one_observation() -> None
     assert decided[5] <= 6
     assert decided[1] > 180, "the control: on one split noise alone counts"
     noisy = pd.concat([table(spread=(-0.4, -0.1, 0.1, 0.4), a=[0.6], b=[0.5]).assign(split=k) for k in range(5)])
-    assert checks.leads("a", "b")(noisy).outcome is Outcome.CANNOT_TELL, "splits that agree by luck"
+    assert checks.leads("a", "b")(noisy).outcome is Outcome.UNDECIDED, "splits that agree by luck"
     levels, turns = np.array([0.5, 0.6, 0.7, 0.8, 0.9]), np.array([1, -1, 1, -1, 1])
     for quantity, better, mixed in (
         ("accuracy", levels + 0.01, levels + 0.01 * turns),
@@ -232,7 +232,7 @@ def test_methods_are_paired_over_splits_and_a_split_is_one_observation() -> None
     ):
         check = checks.leads("a", "b", quantity)
         assert check(on_splits(quantity, better, levels)).outcome is Outcome.HOLDS, "what all splits share hides no lead"
-        assert check(on_splits(quantity, mixed, levels)).outcome is Outcome.CANNOT_TELL
+        assert check(on_splits(quantity, mixed, levels)).outcome is Outcome.UNDECIDED
 
 
 @pytest.mark.parametrize(

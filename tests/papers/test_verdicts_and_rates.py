@@ -131,7 +131,7 @@ def test_a_sentence_about_most_datasets_is_judged_on_all_panels() -> None:
     assert found.datasets == ("kddcup99_lr", "adult_lr", "bank_lr")
     assert found.verdict.because.startswith("Fails in 1 of 3, holds in 2 of 3.")
     assert ahead(adult_lr=0.05, bank_lr=-0.05, kddcup99_lr=-0.05).verdict.outcome is Outcome.FAILS
-    assert ahead(adult_lr=-0.05).verdict.outcome is Outcome.CANNOT_TELL, "one dataset refutes nothing about most"
+    assert ahead(adult_lr=-0.05).verdict.outcome is Outcome.UNDECIDED, "one dataset refutes nothing about most"
     assert saved.judge_whole(FIGURE, {"dbdp-1-adult-lr": panel("adult", 0.1)}) == []
 
 

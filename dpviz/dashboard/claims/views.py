@@ -150,7 +150,7 @@ _COUNTED = {
     Outcome.ONLY_IF: ("holds only under a condition", "hold only under a condition"),
     Outcome.FAILS: ("fails", "fail"),
     Outcome.BETTER: ("is surpassed", "are surpassed"),
-    Outcome.CANNOT_TELL: ("is undecided", "are undecided"),
+    Outcome.UNDECIDED: ("is undecided", "are undecided"),
 }
 
 

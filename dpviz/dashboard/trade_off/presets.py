@@ -106,7 +106,7 @@ def _judged(figure: Figure, setup: catalogue.Setup, view: running.View) -> None:
         status = view.status()
         if not status.state.over:
             st.caption(f"{status.done:.0%} computed; the verdicts come when all of it is.")
-            judgements = [(s, Verdict(Outcome.CANNOT_TELL, "Still being computed.")) for s in figure.statements]
+            judgements = [(s, Verdict(Outcome.UNDECIDED, "Still being computed.")) for s in figure.statements]
         else:
             table = view.table()
             judgements = figure.judge(table[table["epsilon"].isin(view.choices.epsilons)], view.sweep.named)

@@ -63,7 +63,7 @@ def agree(found: Sequence[Verdict]) -> Verdict:
     if found[-1].outcome is first.outcome:
         return first
     because = f"{first.because} On other splits another outcome ({found[-1].outcome}): {found[-1].because}"
-    return replace(first, outcome=Outcome.CANNOT_TELL, condition="", because=because)
+    return replace(first, outcome=Outcome.UNDECIDED, condition="", because=because)
 
 
 def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = ignore) -> Finding:
@@ -85,7 +85,7 @@ def check(claim: str, *, full: bool = False, seed: int = 0, monitor: Monitor = i
     for k in range(SPLIT_SEEDS):
         context = Context(full, (seed + k) % 2**32, part(monitor, k / SPLIT_SEEDS, 1 / SPLIT_SEEDS))
         found.append(chosen.test(context))
-        if not context.drawn or found[-1].outcome is not found[0].outcome or found[0].outcome is Outcome.CANNOT_TELL:
+        if not context.drawn or found[-1].outcome is not found[0].outcome or found[0].outcome is Outcome.UNDECIDED:
             break
     verdict = agree(found) if context.drawn else found[0]
     if context.trained_on:

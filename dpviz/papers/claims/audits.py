@@ -88,7 +88,7 @@ def _judged(results: Mapping[str, AuditResult], pair: Pair) -> tuple[Outcome, st
     slack = 1 + 1e-9
     if all(c is not None and c.epsilon <= CLAIMED * slack and c.delta <= DELTA * slack for c in certified):
         return Outcome.HOLDS, "The engine's own calibration proves the budget with all constants, and no violation was found."
-    return Outcome.CANNOT_TELL, "No violation found; that is no proof, and the engine knows none."
+    return Outcome.UNDECIDED, "No violation found; that is no proof, and the engine knows none."
 
 
 def _numbers(results: Mapping[str, AuditResult]) -> list[tuple[str, str]]:

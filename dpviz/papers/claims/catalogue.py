@@ -33,7 +33,7 @@ _proved = partial(
 def running_time(context: Context) -> Verdict:
     """The answer to all claims about running times: they are not tested."""
     return Verdict(
-        Outcome.CANNOT_TELL,
+        Outcome.UNDECIDED,
         "Running times depend on the machine and on the solvers; benchmarks/README.md has those of every method.",
         "Running times are not tested.",
     )

@@ -94,7 +94,7 @@ def constant_test(mechanism: str, exact: Exact, exponent: float) -> Test:
             ]
         )
         return Verdict(
-            Outcome.FAILS if refuted else Outcome.CANNOT_TELL,
+            Outcome.FAILS if refuted else Outcome.UNDECIDED,
             f"One row moves the model by a multiple of the noise that grows as n^{grows:.2f}, whatever c is: for every constant "
             "there is a number of rows from which on the claim is exceeded."
             if refuted

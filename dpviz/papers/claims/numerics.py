@@ -123,7 +123,7 @@ def network_pl(context: Context) -> Verdict:
     least = float(ratios["from random starts"][gaps > ALMOST_ZERO * flat_gap[0, 0]].min())
     at = np.arange(1, steps + 1, max(1, steps // 100))
     return Verdict(
-        Outcome.FAILS if stationary else Outcome.CANNOT_TELL,
+        Outcome.FAILS if stationary else Outcome.UNDECIDED,
         f"Descent from weights of 0 ends at a stationary point {end:.2g} above the minimum: no μ > 0 is possible there. "
         f"Along {starts} paths from random starts the ratio is {least:.2g} at least, until 1 % of F(0) − F* is left."
         if stationary
