@@ -147,7 +147,7 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
     near = {user.relative_to(ROOT).as_posix() for user in CODE if ".".join(parts) in user.read_text("utf-8")}
     return sorted(
         found,
-        key=lambda test: (f"[{parts[1]}." not in test, (file := test.split("::")[0]) not in near, -files[file], seconds[test]),
+        key=lambda test: (f"[{parts[1]}" not in test, (file := test.split("::")[0]) not in near, -files[file], seconds[test]),
     )
 
 

@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -229,12 +230,13 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         view.tasks,
         "observe",
         lambda *given, **more: [
-            # of `given` the numbers only: it may hold the engine's hash, and the address of a function, which comes last
+            # of `given` the numbers only: it may hold the engine's hash, and the address of a function, which comes last; an
+            # equal run may name all its knobs or those that were set
             found.update(
                 {
                     f"work {given[0]}": [
-                        words(f"{[(key, value) for key, value in more.items() if key != 'given']}"),
-                        *numbers_in(f"{more.get('given')}".partition(" at 0x")[0]),
+                        words(f"{[(k, getattr(v, 'to_query', lambda v=v: v)()) for k, v in more.items() if k != 'given']}"),
+                        *numbers_in(re.sub(r"(?s)mappingproxy\(\{.*?\}\)| at 0x.*", "", f"{more.get('given')}")),
                     ]
                 }
             ),
