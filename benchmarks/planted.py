@@ -139,7 +139,7 @@ def quick_tests(mistake: Mistake, lines: Any, seconds: dict[str, float]) -> list
 
     path, parts = ROOT / mistake.path, Path(mistake.path).with_suffix("").parts
     found = tests_at(path, [mistake.line] if mistake.line in mistake.body else mistake.body)  # outside: a default
-    if not tests_at(path, mistake.body):  # compiled loops, constants, other processes
+    if not found:  # compiled loops, constants, other processes
         for user in CODE:
             if all(name in user.read_text("utf-8") for name in parts[-2:]):
                 found |= tests_at(user, range(9999)) | {test for test in seconds if ROOT / test.split("::")[0] == user}

@@ -849,7 +849,14 @@ def views_examples() -> Iterator[Any]:
         ),
         "\n\n".join(
             f"{charts.glossary.explain(text, most=most)}"
-            for text, most in (("ε and δ, clipping and noise", 2), ("ε and δ", 2), ("nothing here", 5), ("ε and δ, clipping", 1))
+            for text, most in (
+                ("ε and δ, clipping and noise", 2),
+                ("ε and δ", 2),
+                ("nothing here", 5),
+                ("ε and δ, clipping", 1),
+                ("N rows, mlp, clip norms and pld", 9),
+                ("n rows, MLP, Clip norm, PLD", 9),
+            )
         ),
         "\n".join(
             view(

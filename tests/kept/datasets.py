@@ -195,6 +195,7 @@ def table_cell_text_examples() -> Iterator[Any]:
             columns.is_identifier(pd.Series(v))
             for v in (range(1000, 1100), ["a", "b"] * 50, [f"k{i}" for i in range(100)], [1.5, 2.5] * 50)
         ]
+        + [columns.is_identifier(pd.Series([*range(99), last], name="id")) for last in (0.5, 99)]
         + [columns.classes(pd.Series(list("aabbbc"))), columns.first_names(list("abcdefgh")), columns.first_names(["a", "b"])],
         "\n".join(
             f"{columns.obstacle(one, declared=False)}; {columns.obstacle(one, declared=True)}; {columns.objection(one)}; "

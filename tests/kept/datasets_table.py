@@ -382,6 +382,7 @@ def table_examples() -> Iterator[Any]:
                 ({"categories": {"whole": ("3", "4")}, "columns": ("whole", "hex", "case", "label")}, {"description": "d"}),
                 ({"person": "who", "person_rows": 2, "columns": ("a", "same")}, {}), ({"person": "few", "columns": ("a",)}, {}),
                 ({"columns": ("mixed", "label"), "above": 0.5}, {}), ({"columns": ("two",), "missing_in": {"two": ("5",)}}, {}),
+                ({"categories": {"a": ("1", "7.5")}, "defaults": {"a": 7.5}, "columns": ("a",)}, {}),
             )
             for made in [prepare.prepare(f.rename(columns={"t=u": "u"}), spec.TableSpec("y", **o), name="n", source="s", **some)]
         ),

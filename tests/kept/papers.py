@@ -159,6 +159,10 @@ def papers_examples() -> Iterator[Any]:
             for by in rates.QUANTITIES
         ],
         refusal(lambda: rates.evaluate(rate_tables.ROWS["pidp"], rates.Facts(90, 7, 2.4, 1e-05), "none")),
+        "\n".join(
+            f"{rate_tables.formulas.upper_limit('ε < 2', lambda f: 2.0, '!').check(rates.Facts(90, 7, e, 1e-05))}"
+            for e in (1.9, 2.0, 2.1)
+        ),
         [rate_curves.applies_to(dpviz.RunSpec("teaching", model=model)) for model in ("logistic", "svm", "mlp")],
         rate_curves.facts_of(dpviz.RunSpec("teaching", mechanism="dp-gd", model="svm", params={"steps": 30}, lam=0.03)),
         [sets.is_small(name) for name in ("census-1999", "census-2000")],

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from support import assert_refused, make_problem, noisy_sums
-from support_kept import shares
+from support_kept import refusal, shares
 
 import dpviz
 from dpviz.privacy.accounting.events import PureEpsilon
@@ -158,4 +158,8 @@ def spending_examples() -> Iterator[Any]:
     yield from [
         records.to_record(noisy_sums(1.5, 0.1, 20)),
         records.from_record(records.to_record(noisy_sums(1.5, 0.1, 20)), "x"),
+        "\n".join(
+            refusal(lambda depth=depth: records.from_record(records.to_record(noisy_sums(1.5, 0.1, 20)), "x", depth))
+            for depth in range(5, 10)
+        ),
     ]
