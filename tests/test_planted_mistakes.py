@@ -50,6 +50,10 @@ def test_drawn_mistakes_change_the_module_and_are_tried_on_the_tests_that_run_th
     for mistake in drawn:
         compile(mistake.source, mistake.path, "exec")
         assert mistake.source.count("def ") == path.read_text("utf-8").count("def ")
-    ran = SimpleNamespace(contexts_by_lineno=lambda _: {5: [""], 9: ["slow|run", "fast|run", "fast|setup", "long|run"]})
-    for line, expected in ((9, ["fast", "slow"]), (10, []), (5, ["fast", "slow"])):  # 5: the default of an argument
-        assert quick_tests(drawn[0]._replace(body=range(8, 20), line=line), ran, {"slow": 2.0, "fast": 1.0}) == expected
+    seen = {5: [""], 9: ["slow|run", "fast|run", "fast|setup", "long|run"]}
+    ran = SimpleNamespace(contexts_by_lineno=lambda at: seen if at == str(path) else {1: ["user|run"]})
+    # 5: the default of an argument, 10: a line that no test is seen to run, as those of compiled loops
+    for line, expected in ((9, ["fast", "slow"]), (10, ["user"]), (5, ["fast", "slow"])):
+        assert (
+            quick_tests(drawn[0]._replace(body=range(8, 20), line=line), ran, {"slow": 2.0, "fast": 1.0, "user": 3.0}) == expected
+        )
