@@ -28,7 +28,7 @@ from dpviz.privacy.noise import Noise
 
 #: relative to the largest number of an array: sums in single precision differ by up to 2e-6 of it on other processors, and a
 #: small coordinate by more of itself
-PRECISION = 1e-5
+PRECISION = 1e-6
 LONG = 12  # numbers of an array that are kept one by one; of longer ones, two weighted sums
 
 Numbers = list[Any]

@@ -199,7 +199,8 @@ def models_examples() -> Iterator[Any]:
                     model.sum_gradient(
                         theta, rows, clip_norm=clip, weights=w, rule=lambda block, norms, t=theta: norms > len(t) / 4
                     ),
-                    model.sum_gradient(theta.astype(np.float32), rows, clip_norm=clip, weights=w),
+                    # few enough to be kept one by one: a sum of them that cancels differs on other processors
+                    model.sum_gradient(theta.astype(np.float32), rows, clip_norm=clip, weights=w)[-1:, :12],
                 ]
                 for clip in (0.2, 0.8, np.inf)
                 for w in (None, a[:30, : len(theta)] ** 2)

@@ -215,6 +215,14 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found[f"file {file_name}"] = partial(file_of, mime, data)
         return bool(button(label, data, file_name, mime, **more))
 
+    def observed(section: str, *given: Any, **more: Any) -> Any:
+        # an equal run may name all its knobs or those that were set; of what else is given the numbers only, as it may hold the
+        # engine's hash, and the address of a function, which comes last
+        of = [(key, value.to_query() if key == "of" and value else value) for key, value in more.items() if key != "given"]
+        given_numbers = numbers_in(re.sub(r"(?s)mappingproxy\(\{.*?\}\)| at 0x.*", "", f"{more.get('given')}"))
+        found[f"work {section}"] = [words(f"{of}"), *given_numbers]
+        return observe(section, *given, **more)
+
     def parsed(messages: list[Any]) -> Any:
         elements = [message.delta.new_element for message in messages if message.delta.HasField("new_element")]
         sizes = " ".join(sorted(f"{one.WhichOneof('type')} {one.width_config} {one.height_config}" for one in elements))
@@ -226,23 +234,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
     monkeypatch.setattr(view, "LESSONS", [LESSONS[k] for k in (5, 7, 9)])
     monkeypatch.setattr(recorder, "keep", keep_part)
-    monkeypatch.setattr(
-        view.tasks,
-        "observe",
-        lambda *given, **more: [
-            # of `given` the numbers only: it may hold the engine's hash, and the address of a function, which comes last; an
-            # equal run may name all its knobs or those that were set
-            found.update(
-                {
-                    f"work {given[0]}": [
-                        words(f"{[(k, getattr(v, 'to_query', lambda v=v: v)()) for k, v in more.items() if k != 'given']}"),
-                        *numbers_in(re.sub(r"(?s)mappingproxy\(\{.*?\}\)| at 0x.*", "", f"{more.get('given')}")),
-                    ]
-                }
-            ),
-            observe(*given, **more),
-        ][1],
-    )
+    monkeypatch.setattr(view.tasks, "observe", observed)
     monkeypatch.setattr(st, "download_button", save)
     return found
 
