@@ -1,35 +1,18 @@
 """Examples of `dpviz.figures`."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from support_kept import drawn
 
-from dpviz.figures import (
-    accuracy,
-    claims,
-    data,
-    gauges,
-    groups,
-    heat,
-    influence,
-    lines,
-    membership,
-    plane,
-    recursion,
-    rows_with_noise,
-    story,
-    style,
-)
+from dpviz.figures import accuracy, claims, data, gauges, groups, heat, lines, plane, recursion, rows_with_noise, story, style
 from dpviz.papers import verdict
 
+lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
 
-def accuracy_examples() -> Iterator[Any]:
-    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
-    yield [
-        drawn(accuracy.optimality_gap(np.array([0.1, 0.3, 0.2]), lk, style.THEMES["light"])),
+
+def accuracy_examples() -> list[object]:
+    return [
+        drawn(accuracy.optimality_gap(np.array([0.1, 0.3, 0.2]), lk, style.LIGHT)),
         *(
             drawn(accuracy.optimality_gap(np.array(some), lk, style.LIGHT, reference="r"))
             for some in ([-0.1, 0.3, 0.0], [-0.2, -0.1], [0.0, 3e-13, 7.0], [4e-9, 1e3])
@@ -43,14 +26,11 @@ def accuracy_examples() -> Iterator[Any]:
                 (np.array([0.02]), 0.01, 0.5, None, True),
             )
         ),
-        drawn(
-            accuracy.weights(np.random.default_rng(0).normal(size=(5, 3)), np.ones(3), ["a", "b", "c"], lk, style.THEMES["light"])
-        ),
+        drawn(accuracy.weights(np.random.default_rng(0).normal(size=(5, 3)), np.ones(3), ["a", "b", "c"], lk, style.LIGHT)),
     ]
 
 
-def claims_examples() -> Iterator[Any]:
-    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+def claims_examples() -> list[object]:
     c = pd.DataFrame(
         {
             "series": ["a"] * 3 + ["b"] * 3,
@@ -61,9 +41,9 @@ def claims_examples() -> Iterator[Any]:
             "high": [2.0, 3.0, 5.0, 3.0, 3.0, 3.0],
         }
     )
-    yield from [
+    return [
         [
-            drawn(claims.panel(d, style.THEMES["light"], {"dp-gd": lk}, picture=p))
+            drawn(claims.panel(d, style.LIGHT, {"dp-gd": lk}, picture=p))
             for d in (c, c.assign(x=["u", "v", "w"] * 2))
             for p in (
                 verdict.Picture("x", "y"),
@@ -84,17 +64,16 @@ def claims_examples() -> Iterator[Any]:
                         "outcome": ["holds", "fails", "not tested"],
                     }
                 ),
-                style.THEMES["light"],
+                style.LIGHT,
                 "b",
             )
         ),
     ]
 
 
-def groups_examples() -> Iterator[Any]:
-    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
+def groups_examples() -> list[object]:
     t = pd.DataFrame({"epsilon": [0.1, 1.0, 10.0], "mean": [0.6, 0.7, 0.9], "low": [0.5, 0.65, 0.85], "high": [0.7, 0.75, 0.95]})
-    yield from [
+    return [
         [
             drawn(
                 groups.groups(
@@ -102,7 +81,7 @@ def groups_examples() -> Iterator[Any]:
                         groups.GroupLine("north", t, 0.92, lk),
                         groups.GroupLine("south", t.assign(mean=[0.5, 0.6, 0.8]), 0.88, lk, True),
                     ],
-                    style.THEMES["light"],
+                    style.LIGHT,
                     here=1.0,
                     overlay=o,
                     shares=s,
@@ -112,7 +91,7 @@ def groups_examples() -> Iterator[Any]:
             for o, s, n in ((None, True, False), ((0.5, [0.6, 0.7]), True, False), ((0.5, [0.6, 0.7]), False, True))
         ],
         [
-            drawn(groups.gap(t, n, lk, style.THEMES["light"], here=1.0, overlay=o, shares=s))
+            drawn(groups.gap(t, n, lk, style.LIGHT, here=1.0, overlay=o, shares=s))
             for n, o, s in ((0.1, (0.5, 0.2), True), (float("nan"), None, False))
         ],
         drawn(
@@ -120,75 +99,14 @@ def groups_examples() -> Iterator[Any]:
                 ["north", "south"],
                 [groups.Panel("rows", [3.0, 5.0], ["3", "5"]), groups.Panel("share", [0.3, float("nan")], ["30 %", "–"])],
                 lk,
-                style.THEMES["light"],
+                style.LIGHT,
             )
         ),
     ]
 
 
-def influence_examples() -> Iterator[Any]:
-    rng = np.random.default_rng(3)
-    yield from [
-        [
-            drawn(
-                influence.training_map(
-                    rng.normal(size=(40, 2)),
-                    rng.random(40),
-                    np.arange(40),
-                    style.THEMES["light"],
-                    names=("a", "b"),
-                    with_noise=w,
-                    chosen=c,
-                    group=g,
-                    scaled=s,
-                    used=u,
-                    named=c,
-                    overlay=o,
-                    narrow=n,
-                    shade=h,
-                    classes=k,
-                )
-            )
-            for m in [np.arange(40)]
-            for w, c, g, s, u, o, n, h, k in (
-                (None, None, None, False, None, None, False, None, None),
-                (
-                    m % 3 == 0,
-                    m == 4,
-                    m < 9,
-                    True,
-                    m > 5,
-                    m % 7 == 0,
-                    True,
-                    ("noise", rng.random(40)),
-                    (m % 2 == 0, ("no", "yes")),
-                ),
-            )
-        ],
-        [
-            drawn(
-                influence.against_truth(
-                    np.geomspace(0.1, 1, 9),
-                    np.geomspace(0.11, 1.3, 9),
-                    np.full(9, 0.02),
-                    np.arange(9),
-                    style.THEMES["light"],
-                    bound=b,
-                    names=("a", "b"),
-                )
-            )
-            for b in (np.inf, 0.05, 100.0, 1.17e8)
-        ],
-        [  # a row that moves nothing, and nothing but such rows
-            drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.THEMES["light"]))
-            for x in (np.r_[0.0, 0.1], np.zeros(2))
-        ],
-    ]
-
-
-def lines_examples() -> Iterator[Any]:
-    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
-    yield from [
+def lines_examples() -> list[object]:
+    return [
         [
             drawn(
                 lines.curves(
@@ -196,7 +114,7 @@ def lines_examples() -> Iterator[Any]:
                         lines.Line("a", [0.1, 1.0, 10.0], [0.2, 0.4, 0.9], lk, low=[0.1, 0.3, 0.8], high=[0.3, 0.5, 1.0]),
                         lines.Line("b", [1.0, 5.0], [0.5, 0.6], lk, points=True, text=["u", "v"]),
                     ],
-                    style.THEMES["light"],
+                    style.LIGHT,
                     x="ε",
                     y="y",
                     log_y=log_y,
@@ -211,7 +129,7 @@ def lines_examples() -> Iterator[Any]:
             lines.bars(
                 [lines.Bar("a", 3.0, "3"), lines.Bar("b", float("nan"), "–"), lines.Bar("c", 1.0, "1", strong=True)],
                 lk,
-                style.THEMES["light"],
+                style.LIGHT,
                 x="x",
                 span=(0.0, 4.0),
                 most=3.5,
@@ -225,7 +143,7 @@ def lines_examples() -> Iterator[Any]:
             lines.powers(np.array([7.0, 5.0, -1.0])),
         ],
         [  # an axis that begins at 50 and has no tick beyond 100, and a bar that is cut
-            drawn(lines.bars(some, lk, style.THEMES["light"], x="x", span=span, **more))
+            drawn(lines.bars(some, lk, style.LIGHT, x="x", span=span, **more))
             for some, span, more in (
                 ([lines.Bar("a", 60.0, "60")], (50, 118), {"most": 100.0}),
                 ([lines.Bar("in use", 0.7, "0.7"), lines.Bar("any number of epochs", 314.0, "314")], (0, 1.1), {}),
@@ -234,69 +152,9 @@ def lines_examples() -> Iterator[Any]:
     ]
 
 
-def membership_examples() -> Iterator[Any]:
-    b = pd.DataFrame(
-        {"false_alarms": [0.0, 0.3, 1.0], "detections_at_most": [0.1, 0.5, 1.0], "by_epsilon_delta_alone": [0.2, 0.6, 1.0]}
-    )
-    r = pd.DataFrame(
-        {
-            "false_alarms": np.geomspace(0.001, 1, 9),
-            "detections": np.linspace(0.01, 1, 9),
-            "low": np.linspace(0, 1, 9),
-            "high": np.linspace(0.1, 1, 9),
-        }
-    )
-    yield from [
-        [
-            drawn(
-                membership.risk(
-                    v,
-                    np.linspace(0, 2, 30),
-                    style.THEMES["light"],
-                    fact="influence",
-                    found=np.arange(30) % 4 == 0,
-                    names=[f"row {i}" for i in range(30)],
-                )
-            )
-            for v in (np.geomspace(0.1, 90, 30), np.linspace(-1, 1, 30))
-        ],
-        [drawn(membership.best_attack(b, (0.3, 0.5), style.THEMES["light"], overlay=o)) for o in (None, b / 2)],
-        [
-            drawn(membership.guesses(0.6, (0.52, 0.68), a, style.THEMES["light"], e, o))
-            for a, e, o in ((0.7, False, None), (None, True, 0.8), (0.95, True, 0.4))
-        ],
-        drawn(
-            membership.attack(
-                pd.DataFrame(
-                    {c + e: [0.0, 0.4, 1.0] for c in ("false_positive", "true_positive") for e in ("", "_low", "_high")}
-                ),
-                style.THEMES["light"],
-                (np.array([0.0, 1.0]), np.array([0.2, 1.0])),
-                "the claim",
-            )
-        ),
-        drawn(
-            membership.board(
-                [("a", 1.0, 0.3, False, True), ("b", float("nan"), 2.5, True, False), ("c", 1.0, float("nan"), False, False)],
-                style.THEMES["light"],
-            )
-        ),
-        drawn(
-            membership.roc(
-                membership.Roc("Best", r),
-                [membership.Roc("o", r)],
-                style.THEMES["light"],
-                allowed=(np.geomspace(0.001, 1, 9), np.linspace(0.02, 1, 9)),
-                without=membership.Roc("w", r),
-            )
-        ),
-    ]
-
-
-def story_examples() -> Iterator[Any]:
-    lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
-    yield [
-        drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.THEMES["light"])),
+def story_examples() -> list[object]:
+    return [
+        drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.LIGHT)),
         drawn(story.total_bars([0.7, 1.1, float("inf")], 3, 0.7, lk, style.LIGHT)),
         *(
             drawn(story.cost_over(some, levels, chosen, lk, style.LIGHT, title="t", shares=shares))
@@ -311,31 +169,20 @@ def story_examples() -> Iterator[Any]:
             ]
             for chosen, shares in (((0.5, 0.66, 0.57), True), ((9.0, 0.99, None), False))
         ),
-        drawn(
-            story.two_histograms(
-                pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.THEMES["light"]
-            )
-        ),
+        drawn(story.two_histograms(pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.LIGHT)),
     ]
 
 
-def figures_examples() -> Iterator[Any]:
-    yield from [
+def figures_examples() -> list[object]:
+    return [
         [
-            drawn(data.label_balance((30, 90), ("no", "yes"), style.THEMES["light"])),
-            drawn(data.feature_ranges(np.random.default_rng(0).normal(size=(40, 3)), ["a", "b", "c"], style.THEMES["light"])),
+            drawn(data.label_balance((30, 90), ("no", "yes"), style.LIGHT)),
+            drawn(data.feature_ranges(np.random.default_rng(0).normal(size=(40, 3)), ["a", "b", "c"], style.LIGHT)),
         ],
         [
             drawn(
                 heat.heat(
-                    m,
-                    (["1", "2", "3"], ["a", "b"]),
-                    ("x", "y"),
-                    style.THEMES["light"],
-                    percent=p,
-                    best=(1, 0),
-                    present=q,
-                    hue="#1f77b4",
+                    m, (["1", "2", "3"], ["a", "b"]), ("x", "y"), style.LIGHT, percent=p, best=(1, 0), present=q, hue="#1f77b4"
                 )
             )
             for m, p, q in (
@@ -346,31 +193,24 @@ def figures_examples() -> Iterator[Any]:
         ],
         drawn(
             recursion.trace(
-                np.linspace(0, 3, 12),
-                np.random.default_rng(0).random((12, 2)),
-                (1, 4),
-                np.array([1.0, 2.0]),
-                [1.5],
-                style.THEMES["light"],
+                np.linspace(0, 3, 12), np.random.default_rng(0).random((12, 2)), (1, 4), np.array([1.0, 2.0]), [1.5], style.LIGHT
             )
         ),
         [
-            drawn(rows_with_noise.noise_timeline(np.arange(24.0).reshape(2, 12), style.THEMES["light"])),
+            drawn(rows_with_noise.noise_timeline(np.arange(24.0).reshape(2, 12), style.LIGHT)),
             drawn(
                 rows_with_noise.row_before_after(
-                    np.array([0.1, 0.5]), np.array([0.4, -0.2]), ["a", "b"], style.THEMES["light"], texts=(["u", "v"], ["w", "x"])
+                    np.array([0.1, 0.5]), np.array([0.4, -0.2]), ["a", "b"], style.LIGHT, texts=(["u", "v"], ["w", "x"])
                 )
             ),
             drawn(
                 rows_with_noise.step_before_after(
-                    np.array([0.1, 0.5]), np.array([[0.4, -0.2], [0.3, 0.1]]), ["a", "b"], style.THEMES["light"], title="t"
+                    np.array([0.1, 0.5]), np.array([[0.4, -0.2], [0.3, 0.1]]), ["a", "b"], style.LIGHT, title="t"
                 )
             ),
         ],
         drawn(
-            rows_with_noise.rule_histogram(
-                np.linspace(0, 3, 90), np.linspace(0, 3, 90) > 1, 0.5, 2.0, style.THEMES["light"], label="rule"
-            )
+            rows_with_noise.rule_histogram(np.linspace(0, 3, 90), np.linspace(0, 3, 90) > 1, 0.5, 2.0, style.LIGHT, label="rule")
         ),
         " ".join(
             [
@@ -392,7 +232,7 @@ def figures_examples() -> Iterator[Any]:
                     rise + np.linspace(-0.3, 0.3, k)[:, None, None],
                     rise,
                     style.Look("DP-GD", "#1f77b4", "dash", "diamond"),
-                    style.THEMES["light"],
+                    style.LIGHT,
                     names=("a", "b"),
                     classes=("no", "yes"),
                     **more,
@@ -414,7 +254,7 @@ def figures_examples() -> Iterator[Any]:
                         gauges.Gauge("attack", [gauges.Part("", 0.5, 0.62, "attack")], marks),
                     ],
                     style.Look("DP-GD", "#1f77b4", "dash", "diamond"),
-                    style.THEMES["light"],
+                    style.LIGHT,
                     shares=shares,
                 )
             )
@@ -439,7 +279,7 @@ def figures_examples() -> Iterator[Any]:
         + [style.tens(0.3, shares=s) for s in (True, False)]
         + [style.stack(x, w) for x, w in (([0.1, 0.11, 0.5, 0.1], 0.05), ([0.2, 5.0, 0.1, -0.1, 5.3], 1.0), (np.zeros(25), 1.0))]
         + [style.margin(left=3), style.room_for(["abc", "a longer name"]), style.margin()]
-        + [style.group_look(style.THEMES["light"], "g", k) for k in (0, 1, 7, 8, 9, 17)]
+        + [style.group_look(style.LIGHT, "g", k) for k in (0, 1, 7, 8, 9, 17)]
         + [style.tens(low, shares=True) for low in (65.0, 65.1)],
         [
             drawn(groups.gap(some, 0.07, style.group_look(style.LIGHT, "g", 2), style.LIGHT, here=0.7))

@@ -1,17 +1,14 @@
-"""Examples of `dpviz.figures` and its SVG with artificial traces."""
-
-from collections.abc import Iterator
-from typing import Any
+"""Examples of `dpviz.figures`: curves, influence, membership, and SVG with artificial traces."""
 
 import numpy as np
 import pandas as pd
-from support_kept import drawn
+from support_kept import drawn, numbers_in, picture
 
-from dpviz.figures import curves, style
+from dpviz.figures import curves, influence, membership, style
 from dpviz.figures.svg import scales
 
 
-def curves_examples() -> Iterator[Any]:
+def curves_examples() -> list[object]:
     """Shares, and gaps of which some lie below the axis; a wanted value, run A, and a method of which nothing is proved."""
     e, ids = np.array([0.1, 0.5, 1.0, 4.0]), {"draws": 4, "exact": False, "proved_epsilon": [0.1, 0.5, 1.0, np.nan]}
     rising = pd.DataFrame(
@@ -20,17 +17,15 @@ def curves_examples() -> Iterator[Any]:
     gaps = pd.DataFrame(
         {"epsilon": e, "mean": [2.0, 0.1, 1e-3, 0.0], "low": [1.0, 0.05, -1e-3, -0.1], "high": [3.0, 0.2, 0.01, 1e-9]}
     )
-    looks = [
-        style.look(style.THEMES["light"], name, family, rank) for name, family, rank in (("a", "output", 0), ("b", "gradient", 2))
-    ]
-    yield [
+    looks = [style.look(style.LIGHT, name, family, rank) for name, family, rank in (("a", "output", 0), ("b", "gradient", 2))]
+    return [
         drawn(
             curves.trade_off(
                 [
                     curves.Curve("dp-gd", looks[0], some.assign(**ids), False, "proved", needs=0.6, banded=True),
                     curves.Curve("dbdp", looks[1], some.assign(**ids, mean=some["high"]), True, "claimed", dim=quantity == "gap"),
                 ],
-                style.THEMES["light"],
+                style.LIGHT,
                 quantity=quantity,
                 title="t",
                 baselines={"none": 0.93, "majority": 0.55},
@@ -47,7 +42,7 @@ def curves_examples() -> Iterator[Any]:
     ]
 
 
-def svg_examples() -> Iterator[Any]:
+def svg_examples() -> list[object]:
     """Legends with names of two lines, colour bars, and symbols of every kind."""
     line, size = {"color": "#204060", "width": 2, "dash": "dash"}, [4, 9, 22]
     symbols = [
@@ -60,11 +55,12 @@ def svg_examples() -> Iterator[Any]:
         for name, shape in (("one", "linear"), ("of two<br>lines ", "hvh"))
         for k, symbol in enumerate(symbols)
     ]
+    flat = style.figure(style.LIGHT, [{"x": [0, 10], "y": [0, 3]}], x={"range": [0, 10]}, y={"range": [0, 3]})
     bar = {"tickvals": [0, 0.5, 1, 2], "title": {"text": "a title"}, "len": 0.8}
     scale = {"cmin": 0, "cmax": 1, "colorscale": [[0, "#ffffff"], [1, "#204060"]]}
-    yield from [
+    return [
         [
-            drawn(style.figure(style.THEMES["light"], some, x={"title": "x"}, y=y, height=360, legend=legend, **more))
+            drawn(style.figure(style.LIGHT, some, x={"title": "x"}, y=y, height=360, legend=legend, **more))
             for some in (
                 traces,
                 traces[:1],
@@ -107,7 +103,7 @@ def svg_examples() -> Iterator[Any]:
             )
         ],
         [
-            drawn(style.figure(style.THEMES["light"], some, x={}, y=y))
+            drawn(style.figure(style.LIGHT, some, x={}, y=y))
             for y in ({}, {"type": "log"}, {"rangemode": "tozero"})
             for some in (
                 [{"y": [3, 1, 2], "mode": "markers", "name": "one"}],
@@ -123,4 +119,123 @@ def svg_examples() -> Iterator[Any]:
                 [{"type": "heatmap", "z": [[1, 2, 3], [4, None, 6]], "coloraxis": "coloraxis"}],
             )
         ],
+        [numbers_in(picture(flat, "a", "w", wide)) for wide in (330, 440)],
+    ]
+
+
+def influence_examples() -> list[object]:
+    rng = np.random.default_rng(3)
+    return [
+        [
+            drawn(
+                influence.training_map(
+                    rng.normal(size=(40, 2)),
+                    rng.random(40),
+                    np.arange(40),
+                    style.LIGHT,
+                    names=("a", "b"),
+                    with_noise=w,
+                    chosen=c,
+                    group=g,
+                    scaled=s,
+                    used=u,
+                    named=c,
+                    overlay=o,
+                    narrow=n,
+                    shade=h,
+                    classes=k,
+                )
+            )
+            for m in [np.arange(40)]
+            for w, c, g, s, u, o, n, h, k in (
+                (None, None, None, False, None, None, False, None, None),
+                (
+                    m % 3 == 0,
+                    m == 4,
+                    m < 9,
+                    True,
+                    m > 5,
+                    m % 7 == 0,
+                    True,
+                    ("noise", rng.random(40)),
+                    (m % 2 == 0, ("no", "yes")),
+                ),
+            )
+        ],
+        [
+            drawn(
+                influence.against_truth(
+                    np.geomspace(0.1, 1, 9),
+                    np.geomspace(0.11, 1.3, 9),
+                    np.full(9, 0.02),
+                    np.arange(9),
+                    style.LIGHT,
+                    bound=b,
+                    names=("a", "b"),
+                )
+            )
+            for b in (np.inf, 0.05, 100.0, 1.17e8)
+        ],
+        [  # a row that moves nothing, and nothing but such rows
+            drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.LIGHT)) for x in (np.r_[0.0, 0.1], np.zeros(2))
+        ],
+    ]
+
+
+def membership_examples() -> list[object]:
+    b = pd.DataFrame(
+        {"false_alarms": [0.0, 0.3, 1.0], "detections_at_most": [0.1, 0.5, 1.0], "by_epsilon_delta_alone": [0.2, 0.6, 1.0]}
+    )
+    r = pd.DataFrame(
+        {
+            "false_alarms": np.geomspace(0.001, 1, 9),
+            "detections": np.linspace(0.01, 1, 9),
+            "low": np.linspace(0, 1, 9),
+            "high": np.linspace(0.1, 1, 9),
+        }
+    )
+    return [
+        [
+            drawn(
+                membership.risk(
+                    v,
+                    np.linspace(0, 2, 30),
+                    style.LIGHT,
+                    fact="influence",
+                    found=np.arange(30) % 4 == 0,
+                    names=[f"row {i}" for i in range(30)],
+                )
+            )
+            for v in (np.geomspace(0.1, 90, 30), np.linspace(-1, 1, 30))
+        ],
+        [drawn(membership.best_attack(b, (0.3, 0.5), style.LIGHT, overlay=o)) for o in (None, b / 2)],
+        [
+            drawn(membership.guesses(0.6, (0.52, 0.68), a, style.LIGHT, e, o))
+            for a, e, o in ((0.7, False, None), (None, True, 0.8), (0.95, True, 0.4))
+        ],
+        drawn(
+            membership.attack(
+                pd.DataFrame(
+                    {c + e: [0.0, 0.4, 1.0] for c in ("false_positive", "true_positive") for e in ("", "_low", "_high")}
+                ),
+                style.LIGHT,
+                (np.array([0.0, 1.0]), np.array([0.2, 1.0])),
+                "the claim",
+            )
+        ),
+        drawn(
+            membership.board(
+                [("a", 1.0, 0.3, False, True), ("b", float("nan"), 2.5, True, False), ("c", 1.0, float("nan"), False, False)],
+                style.LIGHT,
+            )
+        ),
+        drawn(
+            membership.roc(
+                membership.Roc("Best", r),
+                [membership.Roc("o", r)],
+                style.LIGHT,
+                allowed=(np.geomspace(0.001, 1, 9), np.linspace(0.02, 1, 9)),
+                without=membership.Roc("w", r),
+            )
+        ),
     ]

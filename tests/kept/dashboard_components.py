@@ -1,0 +1,182 @@
+"""Examples of `dpviz.dashboard`: components and jobs, and of the pages story, lessons and claims."""
+
+from dataclasses import replace
+from types import SimpleNamespace as ns
+from unittest import mock
+
+import numpy as np
+from support_kept import view
+
+import dpviz
+from dpviz.dashboard.components import charts, panels
+from dpviz.dashboard.frame import fields, page, server, sidebar
+from dpviz.dashboard.jobs import cached_runs, job, tasks, watching
+from dpviz.dashboard.story import playing, scenes
+from dpviz.dashboard.trade_off import presets
+from dpviz.figures import style
+
+
+def components_examples() -> list[object]:
+    """Elements of views in states that no kept page has, and what callbacks leave in the session's state."""
+    problem, theme = dpviz.InvalidInput("steps", "must be *whole*", "Give 3."), style.LIGHT
+    spec = (specs := {n: dpviz.RunSpec("teaching", mechanism=n, seeds=2) for n in ("dp-gd", "majority")})["dp-gd"]
+    return [
+        "\n".join(
+            view(charts._tell, "k", lambda data: panels.text(f"{data}"), k=ns(selection=ns(points=some)))
+            for some in ([], [{"customdata": [3]}, {}])
+        ),
+        "\n".join(
+            [
+                view(lambda: panels.problem(problem, "It is ignored.", grave=True), mechanism="dp-gd"),
+                view(panels.problem, problem),
+                view(panels.failure, "too *much*", "Take less."),
+                *(
+                    view(draw, "words of *one* line")
+                    for draw in (panels.title, panels.text, panels.warning, panels.note, panels.empty)
+                ),
+            ]
+        ),
+        "\n".join(
+            f"{now} {watching.text(now, 'so far')}"
+            for one in [job.Job("key", None)]
+            for state, done in (("RUNNING", 0.02), ("RUNNING", 0.03), ("RUNNING", 0.25), ("QUEUED", 0.25), ("DONE", 0.25))
+            if one.__dict__.update(_state=job.State[state], _share=done, _since=100.0) is None
+            for now in [mock.patch("time.monotonic", mock.Mock(return_value=107.0))(one.status)()]
+        ),
+        "\n".join(
+            mock.patch.multiple(tasks.watching, state=lambda one: one.state, message=lambda _, doing: doing)(view)(
+                tasks.controls, ns(state=job.State[state], done=0.37, results=results, problem=failed), "Training"
+            )
+            for state, results, failed in (
+                *(("RUNNING", [], None), ("CANCELLED", [], None), ("CANCELLED", [1], None), ("FAILED", [], ("no end", "Stop."))),
+                ("DONE", [3], None),
+            )
+        ),
+        "\n\n".join(
+            f"{charts.glossary.explain(text, most=most)}"
+            for text, most in (
+                ("ε and δ, clipping and noise", 2),
+                ("ε and δ", 2),
+                ("Two attackers at δ = 1e-5, replace-one: sensitivities.", 9),
+                ("nothing here", 5),
+                ("ε and δ, clipping", 1),
+                ("N rows, mlp, clip norms and pld", 9),
+                ("n rows, MLP, Clip norm, PLD", 9),
+            )
+        ),
+        "\n".join(
+            view(
+                lambda rows=rows, closed=closed, record=charts.recorder: [
+                    record.begin("Before"),
+                    record.badge("gone"),
+                    record.begin("Page"),
+                    record.keep("a", record.Text("row"), rows=True, of=spec),
+                    record.keep("b", lambda: record.Text("late")),
+                    *map(record.badge, ("one", "one", "two")),
+                    *(record.code(text, "python") for text in "ab"),
+                    record.code("a", "python"),
+                    record.answer("with rows", "without", replace(spec, epsilon=2.0)),
+                    closed and record.close("why"),
+                    closed and record.keep("c", record.Text("too late")),
+                    *(
+                        page.st.code(f"{made.question} {made.sentence} {made.subject} {made.badges} {made.parts} {made.repeat}")
+                        for made in [page.st.session_state.pop(record._KEY).document(spec, "a set", rows=rows)]
+                    ),
+                ]
+            )
+            for rows, closed in ((True, False), (False, False), (False, True))
+        ),
+        " ".join(
+            mock.patch.object(watching, "session_name", mock.Mock(return_value="me"))(watching.state)(
+                ns(state=state, declined=some)
+            )
+            for state in job.State
+            for some in ((), ("me",))
+        ),
+        "\n".join(
+            mock.patch.object(watching, "pool", mock.Mock(return_value=ns(busy=busy)))(
+                mock.patch.object(watching.time, "monotonic", mock.Mock(side_effect=[100.0, 100.0 + took]))(view)
+            )(lambda: page.st.code(f"{watching.wait(ns(wait=lambda s: [page.st.code(f'{s}'), True][1]), 0.6)}"), **state)
+            for busy, took, state in (
+                (0, 0.125, {}),
+                *((busy, took, {watching._PATIENCE: 0.5}) for busy, took in ((3, 0.25), (1, 0.875))),
+            )
+        ),
+        "\n".join(
+            view(one.draw)
+            for name in (
+                *("claims.views", "one_run.views", "sensitivity.settings", "story.settings", "audit.attack"),
+                *("accounting.comparison", "groups.over_epsilon", "guarantees.table"),
+            )
+            for one in server.importlib.import_module(f"dpviz.dashboard.{name}").fields_of(spec)
+        ),
+        "\n".join(
+            view(playing.step, **{playing._LEFT: left, playing._SHOWN: shown, "epsilon": 1.0})
+            for left in ((), (2.0, 3.0))
+            for shown in (None, 1.0, 0.5)
+        ),
+        "\n".join(view(playing._move, by, epsilon=e) for by in (-1, 1) for e in (sidebar.EPSILONS[0], 1.0, sidebar.EPSILONS[-1])),
+        "\n".join(
+            mock.patch.multiple(
+                scenes.charts, still_chart=lambda key, make, _, *rest, **__: page.st.code(f"{key} {rest} {make(0)}")
+            )(
+                mock.patch.object(scenes.pictures, "total_bars", lambda sums, count, one, *_: (len(sums), count, one))(
+                    mock.patch.object(scenes.tasks, "current_result", lambda *_, sums=sums, **__: sums)(view)
+                )
+            )(scenes.composition_scene, cached_runs.outcome(replace(specs[name], epsilon=0.5)), theme, trainings=count)
+            for name, sums, count in (
+                ("dp-gd", (0.5, 0.71, 0.9, *range(1, 8)), "3"),
+                ("dp-gd", (0.5, *[np.inf] * 9), "2"),
+                ("dp-gd", None, "2"),
+                ("majority", (0.5,), ""),
+            )
+        ),
+        "\n".join(
+            mock.patch.multiple(scenes.inspected, row_influence=lambda _, a=a: ns(at_minimum=a), cheap=lambda _, b=b: b)(view)(
+                scenes.one_leaves, ns(spec=spec), theme
+            )
+            for a, b in ((False, True), (True, False))
+        ),
+        "\n".join(
+            server.importlib.import_module("dpviz.dashboard.lessons.view").sentence(
+                ns(options={"a": "One", "b": "Two", "c": "Three"}, unit=unit), ns(value=value, low=low, high=high, right=right)
+            )
+            for unit, value, low, high, right in (
+                ("", "a", 0, 0, ["a"]),
+                ("", "a", 0, 0, ["a", "b", "c"]),
+                ("%", 0.5, 0.499, 0.501, ()),
+                ("%", 0.5, 0.4991, 0.5009, ()),
+                ("", 500.0, 499.2, 500.1, ()),
+                ("", 500.0, 499.0, 500.1, ()),
+            )
+        ),
+        "\n".join(
+            view(playing.controls, **state)
+            for state in ({}, {playing._LEFT: (1.0,)}, *({"present": "1", "scene": scene} for scene in ("", "1", "3", "5")))
+        ),
+        "\n".join(
+            mock.patch.object(playing.time, "sleep", lambda seconds: page.st.code(f"{seconds}"))(
+                mock.patch.object(playing.watching, "is_over", lambda over: over)(
+                    mock.patch.object(playing.st, "rerun", mock.Mock(side_effect=lambda: page.st.code("again")))(view)
+                )
+            )(lambda fresh=fresh: playing.advance(fresh=fresh), **{playing._LEFT: left, "watched.run": over})
+            for left, fresh, over in (
+                ((), True, True),
+                *(((1.0, 2.0), fresh, over) for fresh, over in ((True, False), (False, True), (False, False))),
+            )
+        ),
+        "\n".join(
+            view(
+                server.importlib.import_module("dpviz.dashboard.claims.views").test_again,
+                [ns(claim=1, task=None, at_work=False)] * count,
+                {"thorough": fields.choice("thorough", "Thorough", {"": "a", "yes": "b"}, "")},
+                3,
+            )
+            for count in (1, 2)
+        ),
+        [
+            server.importlib.import_module("dpviz.dashboard.claims.views")._weight(ns(finding=finding, claim=ns(privacy=privacy)))
+            for finding in (None, *(ns(verdict=ns(outcome=outcome)) for outcome in presets.Outcome))
+            for privacy in (True, False)
+        ],
+    ]
