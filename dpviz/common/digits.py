@@ -5,6 +5,11 @@ import math
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+def counted(number: int, what: str) -> str:
+    """ "1 row", "2,000 rows"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 def three(value: float) -> str:
     """Three significant digits, without a power of ten where it can be helped.
 

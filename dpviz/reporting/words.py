@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dpviz.common.digits import counted as counted
 from dpviz.common.digits import three
 from dpviz.experiments.run.metrics import METRICS, Metric
 from dpviz.experiments.run.spec import RunSpec
@@ -77,11 +78,6 @@ def percent(share: float) -> str:
 def times(value: float) -> str:
     """ "1 time", "0.4 times"."""
     return f"{three(value)} time{'' if value == 1 else 's'}"
-
-
-def counted(number: int, what: str) -> str:
-    """ "1 row", "2,000 rows"."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def two(value: float) -> str:

@@ -157,7 +157,7 @@ def test_gaps_need_a_declared_default_and_a_number_where_numbers_are() -> None:
     assert_refused(made, content, TableSpec("label", defaults={"age": "old"}), match="must be a number")
     filled = made(content, TableSpec("label", defaults={"age": 30.0})).dataset
     assert filled.frame["age"].iloc[7] == 30.0
-    assert any("1 gaps in age were filled with 30" in note for note in filled.notes)
+    assert any("1 gap in age was filled with 30" in note for note in filled.notes)
     dropped = made(content)
     assert (dropped.dropped, dropped.dataset.n) == (1, 19)
     assert [one.sentence for one in dropped.dataset.lost] == ["1 of 20 rows were dropped because of gaps in: age (1)."]

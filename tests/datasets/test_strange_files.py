@@ -38,7 +38,7 @@ SAME: dict[str, tuple[bytes, str]] = {
     "delimiters at the ends of all lines": (text("age,job,y,", "{age},{job},{y},"), "ends with the sign"),
     "remarks": (text("age,job,y", "{age},{job},{y}", before="# made in May, by me\n# v1\n"), "2 lines above the table"),
     "a remark as wide as the table": (text("age,job,y", "{age},{job},{y}", before="# May, by me, v1\n"), "One line above"),
-    "Weka's own format": (text("", "{age},{job},{y}", before=ARFF), "values of job are not among the declared ones: 'smith'"),
+    "Weka's own format": (text("", "{age},{job},{y}", before=ARFF), "Not among the declared values of job: "),
     "a title and totals": (
         text(
             "age,job,y",

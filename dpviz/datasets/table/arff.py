@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpviz.common.digits import counted
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.cell_text import ASK_TEXT, declared_column
@@ -107,7 +108,7 @@ def _cells(row: str, at: int, width: int | None, *, quoted_gap: bool = True) -> 
     if width is not None and len(cells) == width + 1 and cells[-1] is None:
         cells.pop()  # the line ends with the sign between values
     if width is not None and len(cells) != width:
-        cause = f"line {at:,} has {len(cells)} values where {width} columns are declared"
+        cause = f"line {at:,} has {counted(len(cells), 'value')} where {width} columns are declared"
         raise InvalidInput("file", cause, "Put values that hold a comma or a blank in quotes.")
     return cells
 
@@ -127,8 +128,8 @@ def _column(attribute: _Attribute, cells: list[str | None], lines: list[int], no
         some = ", ".join(f"{show(value)} ({counts[value]:,})" for value in others[:6]) + (", ..." if len(others) > 6 else "")
         count = sum(counts[value] for value in others)
         notes.append(
-            f"{count:,} values of {attribute.name} are not among the declared ones: {some}, first on line {first:,}. "
-            "They were kept as categories of their own."
+            f"Not among the declared values of {attribute.name}: {counted(count, 'value')}, {some}, first on line {first:,}. "
+            "The column has categories for them."
         )
     if not counts:
         return pd.Series(np.full(len(cells), np.nan))

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.common.digits import counted
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.written import first_match, matches, plain_numbers
 
@@ -124,7 +125,7 @@ def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
         normal = pa.chunked_array([pa.array([text and texts[text] for text in cells.to_pylist()], pa.string())])
         changed = pc.sum(pc.not_equal(normal, cells)).as_py()
         if changed:
-            notes.append(f"Accents in {changed:,} values of {name} were written in another form of Unicode (NFC).")
+            notes.append(f"Accents in {counted(changed, 'value')} of {name} were written in another form of Unicode (NFC).")
         cells = normal
     text = cells.dictionary_encode().combine_chunks()
     order = pc.array_sort_indices(text.dictionary)  # of UTF-8: that of the characters, as Python sorts them
@@ -132,7 +133,9 @@ def _texts(name: str, cells: pa.ChunkedArray, notes: list[str]) -> pd.Series:
     rare = levels.filter(pc.match_substring_regex(levels, r"[^ -~]")).to_pylist()
     hidden = [level for level in rare if not level.isprintable()]
     if hidden:
-        notes.append(f"{len(hidden):,} values of {name} hold characters that cannot be seen, such as {ascii(hidden[0])[:60]}.")
+        notes.append(
+            f"In {counted(len(hidden), 'value')} of {name} are characters that cannot be seen, such as {ascii(hidden[0])[:60]}."
+        )
     place = np.empty(len(order) + 1, np.int32)
     place[order.to_numpy()] = np.arange(len(order))
     place[-1] = -1  # gaps

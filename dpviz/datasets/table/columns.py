@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.digits import counted
 from dpviz.common.validate import InvalidInput, number, show
 from dpviz.datasets.table.cell_text import MISSING, is_number
 
@@ -198,5 +199,5 @@ def positives(
     rest = [v for v in counts if v not in chosen]
     names = (rest[0] if len(rest) == 1 else "other", " or ".join(chosen)[:60])
     if len(counts) > 2:
-        notes.append(f"{names[1]} counts as +1; the other {len(rest):,} values count as -1.")
+        notes.append(f"{names[1]} counts as +1, and {counted(len(rest), 'other value')} as -1.")
     return np.where(hit, 1.0, -1.0), names

@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpviz.common.digits import counted
 from dpviz.common.limits import Limits
 from dpviz.common.validate import InvalidInput, show
 from dpviz.datasets.table.arff import is_arff, read_arff
@@ -147,7 +148,7 @@ def read_text(
         trimmed += changed
     notes += gap_notes(marked)
     if trimmed:
-        notes.append(f"Spaces around {trimmed:,} values were removed.")
+        notes.append(f"Spaces around {counted(trimmed, 'value')} were removed.")
     if header is None:
         no_data_in_header(columns)
     return Table(pd.DataFrame(columns), tuple(notes), found=found)

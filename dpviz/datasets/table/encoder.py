@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.common import norms
+from dpviz.common.digits import counted
 from dpviz.common.validate import InvalidInput, check_bool, check_choice, check_range, number, show
 from dpviz.datasets.table.cell_text import MISSING
 from dpviz.datasets.table.columns import word
@@ -93,7 +94,7 @@ class Encoder:
         values, gaps = self.read(frame)
         for column, gap in zip(self.columns, gaps, strict=True):
             if gap.any():
-                cause = f"has {int(gap.sum()):,} gaps"
+                cause = f"has {counted(int(gap.sum()), 'gap')}"
                 raise InvalidInput(column.name, cause, "Fill them: the model knows no value for gaps here.")
         return self.dense(values)
 
@@ -201,7 +202,9 @@ def _encoded(
         codes = pd.Index(column.levels, dtype=object).get_indexer(text)
         unknown = int(((codes < 0) & ~gaps).sum())
         if unknown:
-            sentence: str = f"{unknown:,} values of {column.name} are not among its categories and count as none of them."
+            sentence: str = (
+                f"{counted(unknown, 'value')} of {column.name} {'is' if unknown == 1 else 'are'} in none of its categories."
+            )
             lost.append(Lost("values", column.name, unknown, sentence))
         return codes, gaps
     if not pd.api.types.is_numeric_dtype(series) and not missing.all():
@@ -214,8 +217,8 @@ def _encoded(
         inside = np.clip(values, column.low, column.high)
         outside = int(((inside != values) & ~gaps).sum())
         if outside:
-            what, were = ("value", "was") if outside == 1 else ("values", "were")
-            sentence = f"{outside:,} {what} of {column.name} outside [{column.low:g}, {column.high:g}] {were} clipped."
+            were: str = "was" if outside == 1 else "were"
+            sentence = f"{counted(outside, 'value')} of {column.name} outside [{column.low:g}, {column.high:g}] {were} clipped."
             lost.append(Lost("values", column.name, outside, sentence))
         values = inside
     span = column.high - column.low

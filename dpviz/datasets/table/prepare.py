@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.common.digits import counted
 from dpviz.common.limits import Limits
 from dpviz.common.persons import bound_rows
 from dpviz.common.validate import InvalidInput, check_choice, number, number_from_text, show
@@ -132,6 +133,14 @@ def look(frame: pd.DataFrame, spec: TableSpec) -> tuple[list[str], tuple[str, ..
     return notes, remarks(frame, kept, used, y, names, spec)
 
 
+def _default(column: str, series: pd.Series, spec: TableSpec) -> Any:
+    """What fills the gaps of a column of numbers or of categories; None for nothing."""
+    value, field_name = spec.defaults.get(column), f"defaults[{show(column)}]"
+    if value is None or not is_number(series) or column in spec.categories:
+        return None if value is None else word(value)
+    return number_from_text(field_name, value) if isinstance(value, str) else number(field_name, value)
+
+
 def _repeats(used: pd.DataFrame) -> list[str]:
     repeats = int(used.duplicated().sum())
     if repeats == 0:
@@ -192,14 +201,14 @@ def _columns(
     names: list[str] = []
     widths: dict[str, int] = {}
     for column in features:
-        filled, gaps, series = spec.defaults.get(column), spec.missing_in.get(column, spec.missing), used[column]
+        series, default = used[column], _default(column, used[column], spec)
+        gaps = spec.missing_in.get(column, spec.missing)
         if is_number(series) and column not in spec.categories:
-            value = number_from_text(f"defaults[{show(column)}]", filled) if isinstance(filled, str) else filled
-            made = Column(column, NUMBER, *_ends(column, series.to_numpy(dtype=np.float64), spec, lost), default=value, gaps=gaps)
+            ends = _ends(column, series.to_numpy(dtype=np.float64), spec, lost)
+            made = Column(column, NUMBER, *ends, default=default, gaps=gaps)
         elif column in spec.ranges:
             raise InvalidInput(f"ranges[{show(column)}]", "this column holds text", "Declare its categories instead.")
         else:
-            default = None if filled is None else word(filled)
             levels = _levels(column, series, spec.categories.get(column), default, messages, lost)
             if len(levels) > most:
                 fix: str = f"Leave it out or declare fewer; the limit is {most} features (DPVIZ_MAX_FEATURES)."
@@ -285,25 +294,19 @@ def _without_gaps(
     """The rows without a gap, numbered anew, and (rows of the table,) which they are."""
     gaps = used.isna()
     used = used.copy()
-    for column, value in spec.defaults.items():
+    for column in spec.defaults:
         if column not in used:
             continue
-        number_column = is_number(used[column]) and column not in spec.categories
-        field_name: str = f"defaults[{show(column)}]"
-        if number_column:
-            filling: Any = number_from_text(field_name, value) if isinstance(value, str) else number(field_name, value)
-        else:
-            filling = word(value)
-        count = int(gaps[column].sum())
+        filling, count = _default(column, used[column], spec), int(gaps[column].sum())
         if not count:
             continue
-        if not number_column:
+        if isinstance(filling, str):
             texts = used[column].astype(object).map(word, na_action="ignore") if is_number(used[column]) else used[column]
             used[column] = texts.astype("category") if is_number(used[column]) else texts
             if filling not in used[column].cat.categories:
                 used[column] = used[column].cat.add_categories([filling])
         used[column] = used[column].fillna(filling)
-        notes.append(f"{count:,} gaps in {column} were filled with {word(filling)}.")
+        notes.append(f"{counted(count, 'gap')} in {column} {'was' if count == 1 else 'were'} filled with {word(filling)}.")
     gaps = used.isna()
     complete = ~gaps.any(axis=1)
     dropped = int((~complete).sum())
