@@ -5,13 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support import mostly_long
 from support_shell import Shell
 
 import dpviz
-from dpviz.cli import answers, membership
+from dpviz.cli import membership
 from dpviz.cli.main import COMMANDS, main, parser
 from dpviz.datasets.sources import remote
 
@@ -111,11 +110,6 @@ def test_numbers_are_those_of_the_library(shell: Shell) -> None:
     attacked = dpviz.attack_run(spec, 64, 64, attacks=["rmia"], baseline=False)
     assert [row["auc"] for row in found["attacks"]] == attacked.table["auc"].tolist()
     assert [row["row_id"] for row in found["rows"]] == attacked.rows.index.tolist()
-
-
-def test_what_json_cannot_say() -> None:
-    values = {"a": np.float64("nan"), "b": [np.inf, -np.inf, np.int64(3)], "c": np.array([1.5]), "d": Path("x"), "e": True}
-    assert answers.json_value(values) == {"a": None, "b": ["infinity", "-infinity", 3], "c": [1.5], "d": "x", "e": True}
 
 
 #: arguments > the field that is named

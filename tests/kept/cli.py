@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 from support_kept import answer, numbers_in, shares
 
 import dpviz
@@ -191,6 +192,11 @@ def cli_examples() -> Iterator[Any]:
                     mock.patch("builtins.print", printed)(answers.print_wrapped)
                 )("a line of a long-hyphened-and-so-not-broken-word that is broken at the width of-the terminal", 7, mock.Mock())
             ]
+        ),
+        str(
+            answers.json_value(
+                {"a": np.float64("nan"), "b": [np.inf, -np.inf, np.int64(3)], "c": np.array([1.5]), "d": Path("x"), "e": True}
+            )
         ),
         answers.text(
             {"table": {"a": float("nan"), "b": (float("inf"), -float("inf"), True, None, 3)}, "path": Path("p")}, "run"

@@ -4,7 +4,21 @@ import numpy as np
 import pandas as pd
 from support_kept import drawn
 
-from dpviz.figures import accuracy, claims, data, gauges, groups, heat, lines, plane, recursion, rows_with_noise, story, style
+from dpviz.figures import (
+    accuracy,
+    claims,
+    data,
+    gauges,
+    groups,
+    heat,
+    lines,
+    plane,
+    read_out,
+    recursion,
+    rows_with_noise,
+    story,
+    style,
+)
 from dpviz.papers import verdict
 
 lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
@@ -285,5 +299,18 @@ def figures_examples() -> list[object]:
             drawn(groups.gap(some, 0.07, style.group_look(style.LIGHT, "g", 2), style.LIGHT, here=0.7))
             for some in [pd.DataFrame({"epsilon": [0.1, 1.0], "mean": [0.2, 0.1], "low": [0.1, 0.05], "high": [0.3, 0.15]})]
         ],
+        read_out.table(data.label_balance((300, 100), ("a<b>", "b & c"), style.LIGHT), "What <it> shows."),
+        *(
+            read_out.table(style.figure(style.LIGHT, traces, x={"title": "ε", **x}, y={"title": "", **y}), "A line.")
+            for powers in [{"tickvals": [-1, 0, 2], "ticktext": ["0.1 %", "1 %", "100 %"]}]
+            for plain in [{"tickvals": [0, 1, 3], "ticktext": ["1", "10", "three"]}]
+            for at in [np.linspace(0, 1, 100)]
+            for line in [[{"x": [-1.0, 0.5, 2.0], "y": [0.0, 1.0, 3.0], "name": "line"}]]
+            for traces, x, y in (
+                ([{"x": at, "y": 2 * at, "name": "line"}, {"x": at, "y": at, "fill": "toself", "name": "band"}], {}, {}),
+                (line, powers, plain),
+                (line, plain, {}),
+            )
+        ),
         [lines.wrap(""), lines.wrap("eighteen letters l"), lines.wrap("nineteen letters le"), lines.wrap("a b c d", 3)],
     ]

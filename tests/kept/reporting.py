@@ -107,6 +107,11 @@ def reporting_examples() -> Iterator[Any]:
                 *(f"{words.is_worse(v, 0.62)}" for v in (0.6194, 0.6196, 0.63)),
                 *map(words.duration, (0.7, 1.6, 90.0, 5400.0)),
                 *(
+                    f"{words.headline('DP-GD', c, dpviz.calibrate('dp-gd', n=1000, d=10, epsilon=1.0), None)} {words.parts(c)}"
+                    for m, private in (("roc-auc", 0.82), ("log-loss", 0.45), ("roc-auc", np.nan), ("accuracy", 0.843))
+                    for c in [words.Cost(np.full(3, private), np.full(3, 0.825), 0.829, metric=words.METRICS[m])]
+                ),
+                *(
                     f"{words.privacy_cost(c)}: {words.split(c)}"
                     for m in ("accuracy", "log-loss", "brier")
                     for base in (0.31, 0.7315, 0.69)

@@ -183,28 +183,6 @@ def test_headline_has_the_numbers_in_sentences_of_twenty_words() -> None:
     assert sum(any(sign.isalpha() for sign in word) for word in first.split()) <= 20  # beside its numbers
 
 
-def test_headlines_speak_other_metrics() -> None:
-    auc = dataclasses.replace(COST, metric=METRICS["roc-auc"])
-    loss = Cost(np.array([0.5, 0.4]), np.array([0.41, 0.41]), 0.401, metric=METRICS["log-loss"])
-    none = dataclasses.replace(COST, private=np.full(3, np.nan), metric=METRICS["roc-auc"])
-    said = [words.headline("DP-GD at ε = 1", cost, CAL, None)[0].replace("\u00a0", " ") for cost in (auc, loss, none)]
-    assert said == [
-        "DP-GD at ε = 1 has 82.0 % ROC AUC; without privacy, 82.9 %: privacy costs 0.9 points.",
-        "DP-GD at ε = 1 has a log loss of 0.450; without privacy, 0.401: privacy costs 0.049.",
-        "DP-GD at ε = 1: ROC AUC has no value here: the method releases no scores, or all test rows are of one class.",
-    ]
-
-
-def test_parts_have_their_sign_and_small_differences_are_no_cost() -> None:
-    lucky = dataclasses.replace(COST, private=np.array([0.84, 0.85, 0.84]))
-    assert words.parts(lucky) == {"training": "training −0.4", "noise": "noise +1.8"}
-    assert words.privacy_cost(lucky) == "1.4 points better than without privacy"
-    assert words.privacy_cost(dataclasses.replace(COST, error=0.01)) == "no measurable cost"
-    few = dataclasses.replace(COST, private=np.full(3, COST.non_private - 0.17), error=0.2)
-    assert words.privacy_cost(few) == "too few test rows to tell: between −3.0 and 37.0 points"
-    assert words.privacy_cost(dataclasses.replace(few, error=0.1)) == "privacy costs 17.0 points"
-
-
 def test_an_attack_is_limited_by_proof_and_never_by_a_claim() -> None:
     claim = dataclasses.replace(CAL, status=Status.CLAIM, proved_budget=None, conditions=())
     nothing = dataclasses.replace(CAL, status=Status.NONE, proved_budget=None, claimed_budget=None)
