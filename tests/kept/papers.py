@@ -160,7 +160,8 @@ def papers_examples() -> Iterator[Any]:
         ],
         refusal(lambda: rates.evaluate(rate_tables.ROWS["pidp"], rates.Facts(90, 7, 2.4, 1e-05), "none")),
         "\n".join(
-            f"{rate_tables.formulas.upper_limit('ε < 2', lambda f: 2.0, '!').check(rates.Facts(90, 7, e, 1e-05))}"
+            f"{rate_tables.formulas.upper_limit(w, lambda f: 2.0, '!').check(rates.Facts(90, 7, e, 1e-05))}"
+            for w in ("ε < 2", "ε ≤ 2", "ε of order at most 2")
             for e in (1.9, 2.0, 2.1)
         ),
         [rate_curves.applies_to(dpviz.RunSpec("teaching", model=model)) for model in ("logistic", "svm", "mlp")],

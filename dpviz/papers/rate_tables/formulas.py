@@ -22,10 +22,10 @@ def need(words: str, holds: Callable[[Facts], bool], reason: Callable[[Facts], s
 
 
 def upper_limit(words: str, limit: Callable[[Facts], float], note: str) -> Condition:
-    """epsilon below a limit."""
+    """epsilon below a limit, or at it where the words say "≤" or "at most"."""
     return need(
         words,
-        lambda f: f.epsilon < limit(f),
+        lambda f: f.epsilon < limit(f) or (("≤" in words or "at most" in words) and f.epsilon == limit(f)),
         lambda f: f"needs {words}, which is {limit(f):.3g} here, and ε = {f.epsilon:.3g}{note}",
     )
 
