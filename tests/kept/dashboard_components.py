@@ -18,7 +18,17 @@ from dpviz.figures import style
 
 def components_examples() -> list[object]:
     """Elements of views in states that no kept page has, and what callbacks leave in the session's state."""
-    problem, theme = dpviz.InvalidInput("steps", "must be *whole*", "Give 3."), style.LIGHT
+    problem, theme, chosen, listed = (
+        dpviz.InvalidInput("steps", "must be *whole*", "Give 3."),
+        style.LIGHT,
+        ns(value=lambda: "100", draw=lambda *_: "100"),
+        lambda values: [
+            one.to_query()
+            if isinstance(one, dpviz.RunSpec)
+            else (one if isinstance(one, int | float | str | tuple) and "engine" not in f"{one}" else type(one).__name__)
+            for one in values
+        ],
+    )
     spec = (specs := {n: dpviz.RunSpec("teaching", mechanism=n, seeds=2) for n in ("dp-gd", "majority")})["dp-gd"]
     return [
         "\n".join(
@@ -179,4 +189,75 @@ def components_examples() -> list[object]:
             for finding in (None, *(ns(verdict=ns(outcome=outcome)) for outcome in presets.Outcome))
             for privacy in (True, False)
         ],
+        "\n".join(  # what each long computation asks of the engine
+            f"{where} {name} {told}"
+            for where, home, name, run, state in (
+                ("story.scenes", "", "watch_run", lambda m: m.attacker_scene(cached_runs.outcome(spec), theme), {"bets": "true"}),
+                ("audit.attack", "", "watch_run", lambda m: m.attack(spec, m.Asked("two-rows", 1, 2, 40)), {}),
+                ("audit.one_training", "", "one_run_of", lambda m: m.show(spec, {"canaries": chosen}), {}),
+                ("audit.ordinary_rows", "", "watch_attacks", lambda m: m.attack(spec, 64), {}),
+                ("audit.ordinary_rows", "", "attack_over_epsilon", lambda m: m._over(ns(spec=spec), spec, theme, 64), {}),
+                ("audit.ordinary_rows", "", "exposure", lambda m: m.predicts(ns(spec=spec, shadows=64), spec, theme), {}),
+                ("audit.all_mechanisms", "survey", "survey", lambda m: m.board(replace(spec, seed=7, lam=0.03), theme), {}),
+                (
+                    *("trade_off.method_comparison", "", "cross_validate"),
+                    lambda m: m.cross_validation(
+                        ns(spec=spec, choices=ns(metric=None), sweep=presets.settings.Choices(("dp-gd",), {}).sweep(spec))
+                    ),
+                    {"repeats": "3"},
+                ),
+                *(
+                    (
+                        "sensitivity.recursion",
+                        "observed",
+                        f"observed_{what}",
+                        lambda m, b=b: m._observed(replace(spec, seed=7), "m", bounded=b),
+                        {},
+                    )
+                    for what, b in (("sensitivity", True), ("movement", False))
+                ),
+                (
+                    *("sensitivity.scaling", "scaling", "observe"),
+                    lambda m: m._retrained(
+                        replace(spec, mechanism="cms-output"), m.scaling.axis(replace(spec, mechanism="cms-output"), "n")
+                    ),
+                    {},
+                ),
+                ("data.bounds", "", "compare", lambda m: m.section(None, spec, {"bounds": chosen}, theme), {}),
+                (
+                    "one_run.sections",
+                    "",
+                    "release",
+                    lambda m: m.publish(replace(spec, seed=7)),
+                    {"dpviz.release": (replace(spec, seed=7), "p", {"tried": 3})},
+                ),
+                ("frame.ranking", "", "watch", lambda m: m._job(spec, "attacker")._stream("listen"), {}),
+                ("claims.views", "", "check", lambda m: m.submit([ns(id="c"), ns(id="d")], True, 3), {}),
+            )
+            for m in [server.importlib.import_module(f"dpviz.dashboard.{where}")]
+            for told in [[]]
+            for engine in [
+                lambda *a, told=told, **more: [
+                    told.append((listed(a), [*more], listed(more.values()))),
+                    mock.MagicMock(__iter__=lambda _: iter([charts.pd.DataFrame()])),
+                ][1]
+            ]
+            for asked in [
+                lambda *a, told=told, **more: [told.append((listed(a), [*more], listed(more.values()))), a[2]("listen"), None][2]
+            ]
+            if mock.patch.object(getattr(m, home) if home else m, name, engine)(
+                mock.patch.multiple(
+                    tasks,
+                    current_result=asked,
+                    observe=lambda *a, asked=asked, **more: (asked(*a, **more), False),
+                    attack_job=lambda *a, told=told: told.append((listed(a), [*a[1]("listen")] and a[2:])),
+                    find=lambda key, told=told: told.append(key) or True,
+                    follow=lambda *_: None,
+                )(
+                    mock.patch.object(watching, "start", lambda job: [*job._stream("listen")])(
+                        mock.patch.multiple(m, ranges_matter=lambda _: True, create=True)(view)
+                    )
+                )
+            )(run, m, **state)
+        ),
     ]

@@ -69,6 +69,7 @@ def frame_examples() -> list[object]:
             for one, value in (
                 (fields.Field("t", fields.Typed(label="Text", help=""), ""), "  ab "),
                 *((fields.number("q", "Rate", 0.1, 7.0, 0.3), rate) for rate in (9.0, 0.3, 2.5)),
+                (fields.choice("c", "Which", {"a": "one", "b": "two"}, "a"), "a"),
             )
         ),
         "\n".join(
@@ -114,7 +115,7 @@ def frame_examples() -> list[object]:
         ),
         [
             sidebar._trained_on({"dataset": name, "folds": folds, "published_split": split})
-            for name, folds, split in (("teaching", 0, False), ("teaching", 5, False), ("teaching", -3, False), ("iris", 0, True))
+            for name, folds, split in (("teaching", 0, False), ("iris", 7, False), ("teaching", -3, False), ("iris", 0, True))
         ],
         str([sidebar._rules(replace(spec, mechanism=name)) for name in ("rsgd", "dp-sgd", "majority")]),
         mock.patch.object(address.st, "switch_page", lambda *given, **more: page.st.code(f"{given} {more}"))(view)(
@@ -236,4 +237,108 @@ def frame_examples() -> list[object]:
         ),
         "".join(view(sidebar._dataset_there, dataset=name).partition("Choose")[0] for name in ("iris", "gone")),
         len({ranking._job(spec, a).key for a in (None, None, *map(Attacker.parse, ("advantage=0.3", "advantage=0.4")))}),
+        "\n".join(  # an address that is written, read and amended, and controls that the browser has lost or not heard of
+            mock.patch.multiple(
+                address.private, came_by_history=lambda back=back: back, browser_knows=lambda key: key in ("epsilon", "b")
+            )(
+                mock.patch.object(
+                    address.st,
+                    "query_params",
+                    ns(to_dict=lambda query=query: query, from_dict=lambda query: page.st.code(f"written {query}")),
+                )(mock.patch.object(address.watching, "page", mock.Mock(return_value="P"))(view))
+            )(*call, **state)
+            for back, query, call, state in (
+                (False, {}, (address._write, {"a": "1"}), {}),
+                (False, {"b": "1"}, (address._write, {"a": "1"}), {address._LATE: [{"c": "2"}]}),
+                (False, {"a": "1"}, (address._write, {"a": "1"}), {address._LATE: [{"a": "1"}]}),
+                (False, {"epsilon": "2"}, (address._write, address.links.add_version({"epsilon": "2"})), {}),
+                (False, {}, (address._write, {"a": "1"}), {address.HELD: True}),
+                (
+                    *(False, {"row": "3"}, (address.amend, ("row", "x"))),
+                    {address._OWN: {"x": "5", "y": "6"}, address._ADDRESS: {"row": "3", "x": "5", "z": "7"}}
+                    | {address._WIDGETS: {"w": 1}, "row": "4"},
+                ),
+                (False, {}, (address.write, spec, ("epsilon", "gone"), ("row",)), {"epsilon": 0.7, "row": "4"}),
+                *(
+                    (False, {}, (address.set_widget, key, 3), {address._SENT: sent, address._WIDGETS: {"a": 1}, key: old})
+                    for key, old, sent in (
+                        ("a", 2, set()),
+                        ("a", 3, {"a"}),
+                        ("b", 3, {"b"}),
+                        ("epsilon", 3, set()),
+                        ("c", 3, set()),
+                    )
+                ),
+                (False, {}, (address.set_widget, "a", 3), {}),
+                (False, {}, (address.remember_drawn, ("b", "gone"), ("a",)), {"a": 1, "b": 2}),
+                (False, {}, (address.remember_drawn, (), ("a",)), {address._SENT: set(), "a": 1}),
+                (False, {}, (address.report, problem), {address._PROBLEMS: ["before"]}),
+                (
+                    False,
+                    {},
+                    (lambda: page.st.code(f"{[address.previous_value(k, 7) for k in 'ab']}"),),
+                    {address._WIDGETS: {"a": 1}},
+                ),
+                *(
+                    (back, query, (address.read, ("row",)), kept | more)
+                    for kept in [
+                        {address._ADDRESS: {"epsilon": "2"}, address._WIDGETS: {"dataset": "iris", "epsilon": 2.0}}
+                        | {"dataset": "iris", "epsilon": 2.0, address._PAGE: "P", address._PROBLEMS: ["old"]}
+                    ]
+                    for back, query, more in (
+                        (False, {"epsilon": "2"}, {}),
+                        (False, {"epsilon": "2"}, {"epsilon": 3.0, address._LATE: [{}]}),
+                        (False, {"epsilon": "4"}, {"row": "3"}),
+                        (False, {"epsilon": "4"}, {"epsilon": 3.0}),
+                        (False, {"epsilon": "4"}, {address._LATE: [{"epsilon": "4"}]}),
+                        (True, {"epsilon": "4"}, {address._LATE: [{"epsilon": "4"}]}),
+                        (False, {"epsilon": "4"}, {address._PAGE: "another", address._TYPED: problem}),
+                        (False, {}, {address._PAGE: "another", address.AGAIN: True}),
+                        (False, {"epsilon": "2"}, {address._TYPED: problem, address._WIDGETS: {"row": "1", "seeds": 7}}),
+                    )
+                ),
+            )
+        ),
+        "\n".join(
+            view(lambda one=one, what=what: page.st.code(f"{what(one)}"), **state)
+            for one in [fields.RunField("q", fields.number("q", "Rate", 0.1, 7.0, 0.3).knob, 0.3, marks=(0.1, 0.5, 7.0))]
+            for what, state in (
+                *((fields.RunField.start, state) for state in ({}, {"q": 2.5})),
+                *((what, {"q": 2.5}) for what in (fields.RunField.text, fields.RunField.value, fields.RunField.draw)),
+                (lambda one: one.draw("Other", page.st.container()), {"q": 0.5}),
+                (lambda one: one.keep(0.7), {}),
+                (lambda one: fields.number("q", "Rate", 0.1, 7.0, 0.3).change_default(0.7).draw(), {}),
+            )
+        ),
+        "\n".join(f"{pinned.metric.FIELD.knob.form(name)}" for name in ("recall-at-precision=0.6", "", "f1")),
+        mock.patch.object(fields.inspected, "own_ids", mock.Mock(return_value=pd.Series(["u", "v"], [0, 1])))(fields.row)(
+            "row", "Row", spec
+        ).knob.parse("row", "v"),
+        mock.patch.object(links, "pages", mock.Mock(return_value={"l.py": "Lessons"}))(
+            mock.patch.object(links.st, "page_link", lambda *given, **more: page.st.code(f"{given} {more}"))(view)
+        )(lambda: [page._lesson(name) for name in ("attack", "none")]),
+        [sidebar._published(name) for name in ("gone", "iris")],
+        str([sidebar._rules(dpviz.RunSpec("census-300", mechanism=m, ranges="private")) for m in ("dp-gd", "rsgd")]),
+        "\n".join(
+            view(sidebar._paid, dpviz.RunSpec("census-300", **more))
+            for more in (
+                {},
+                {"ranges": "private"},
+                {"row_scaling": "standardised"},
+                {"row_scaling": "standardised", "epsilon": 1e-3},
+            )
+        ),
+        "\n".join(
+            f"{sorted(visit.uploads)} {sorted(other.uploads)} {visit.carried} {other.carried} {held}"
+            for left, browser, secret in ((None, "B", "B"), (3.0, "B", "B"), (3.0, "", ""), (3.0, "B", "C"))
+            for visit, other, held in [
+                (
+                    session._Visit("me", "s", browser, came=0.0, uploads={"a"}, carried={"k": 1}),
+                    session._Visit("w", "t", secret, left=left, came=0.0, uploads={"b"}, carried={"k": 2, "l": 3}),
+                    {"l": 4},
+                )
+            ]
+            for take_over in [mock.patch.multiple(session, _visits={"w": other})(session._take_over)]
+            if mock.patch.object(session.st, "session_state", held)(take_over)(visit) is None
+        ),
     ]

@@ -29,7 +29,10 @@ def accuracy_examples() -> list[object]:
         drawn(accuracy.optimality_gap(np.array([0.1, 0.3, 0.2]), lk, style.LIGHT)),
         *(
             drawn(accuracy.optimality_gap(np.array(some), lk, style.LIGHT, reference="r"))
-            for some in ([-0.1, 0.3, 0.0], [-0.2, -0.1], [0.0, 3e-13, 7.0], [4e-9, 1e3])
+            for some in (
+                *([-0.1, 0.3, 0.0], [-0.2, -0.1], [0.0, 3e-13, 7.0], [4e-9, 1e3], [5e-13, 250.0]),
+                *([0.03] * 9, [-0.1, -0.09, 0.095, 0.107, -0.09]),
+            )
         ),
         *(
             drawn(accuracy.accuracy_distribution(values, base, low, lk, style.LIGHT, expected=mean, title="t", shares=shares))
@@ -38,6 +41,7 @@ def accuracy_examples() -> list[object]:
                 (np.linspace(0.71, 0.72, 61), 0.9, float("nan"), 0.714, True),
                 (np.linspace(0.3, 0.7, 60), 0.2, 0.69, 0.49, False),
                 (np.array([0.02]), 0.01, 0.5, None, True),
+                (np.array([0.534, 0.6]), 0.9, 0.536, 0.57, True),
             )
         ),
         drawn(accuracy.weights(np.random.default_rng(0).normal(size=(5, 3)), np.ones(3), ["a", "b", "c"], lk, style.LIGHT)),
@@ -82,6 +86,31 @@ def claims_examples() -> list[object]:
                 "b",
             )
         ),
+        drawn(
+            claims.board(
+                pd.DataFrame(
+                    {"claim": [*"abcdefghijk"], "meaning": "m", "paper": ["q"] * 10 + ["p"], "sign": "✓"}
+                    | {"kind": ["green"] * 9 + ["red"] * 2, "outcome": ["holds"] * 9 + ["fails"] * 2}
+                ),
+                style.LIGHT,
+                "none",
+            )
+        ),
+        [  # series of one point, of equal values, with a spread in some places, and on few or many decades
+            drawn(claims.panel(c.assign(**changed), style.LIGHT, looks, picture=verdict.Picture("x", *axis)))
+            for looks in ({}, {"dp-gd": lk})
+            for changed, *axis in (
+                ({"y": [0.7] * 6, "high": [0.7, np.nan, 0.9] * 2}, "share, %"),
+                ({"y": [0.0] * 6, "mechanism": "dp-gd"}, "share, %"),
+                ({"y": [100.0] * 6}, "share, %"),
+                ({"y": [100.5] * 6}, "share, %"),
+                ({"series": [*"abcdef"], "mechanism": ["dp-gd", *"uvwu", ""]}, "y"),
+                ({"series": [*"aabbcc"], "mechanism": ["dp-gd"] * 2 + ["u"] * 4}, "y"),
+                ({"y": [0.5, 2.0, 4.0, 0.0, 100.0, 3.0]}, "y", False, True),
+                ({"y": [0.5, 2.0, 4.0, 0.0, 10.0, 3.0], "x": [1.0, 2.0, 31.0] * 2}, "y", True, True),
+            )
+        ],
+        drawn(claims.panel(c.assign(x=["u" * 31, "v" * 30, "w"] * 2), style.LIGHT, {}, picture=verdict.Picture("x", "y"))),
     ]
 
 
@@ -191,6 +220,7 @@ def figures_examples() -> list[object]:
     return [
         [
             drawn(data.label_balance((30, 90), ("no", "yes"), style.LIGHT)),
+            *(drawn(data.label_balance(n, ("a" * 10, "b" * k), style.LIGHT)) for n, k in (((3, 1), 14), ((1, 0), 40))),
             drawn(data.feature_ranges(np.random.default_rng(0).normal(size=(40, 3)), ["a", "b", "c"], style.LIGHT)),
         ],
         [

@@ -1,5 +1,7 @@
 """Examples of `dpviz.figures`: curves, influence, membership, and SVG with artificial traces."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from support_kept import drawn, numbers_in, picture
@@ -19,26 +21,71 @@ def curves_examples() -> list[object]:
     )
     looks = [style.look(style.LIGHT, name, family, rank) for name, family, rank in (("a", "output", 0), ("b", "gradient", 2))]
     return [
-        drawn(
-            curves.trade_off(
-                [
-                    curves.Curve("dp-gd", looks[0], some.assign(**ids), False, "proved", needs=0.6, banded=True),
-                    curves.Curve("dbdp", looks[1], some.assign(**ids, mean=some["high"]), True, "claimed", dim=quantity == "gap"),
-                ],
-                style.LIGHT,
-                quantity=quantity,
-                title="t",
-                baselines={"none": 0.93, "majority": 0.55},
-                wanted=wanted,
-                span=(0.1, 4.0),
-                **more,
+        *(
+            drawn(
+                curves.trade_off(
+                    [
+                        curves.Curve("dp-gd", looks[0], some.assign(**ids), False, "proved", needs=0.6, banded=True),
+                        curves.Curve(
+                            "dbdp", looks[1], some.assign(**ids, mean=some["high"]), True, "claimed", dim=quantity == "gap"
+                        ),
+                    ],
+                    style.LIGHT,
+                    quantity=quantity,
+                    title="t",
+                    baselines={"none": 0.93, "majority": 0.55},
+                    wanted=wanted,
+                    span=(0.1, 4.0),
+                    **more,
+                )
             )
-        )
-        for quantity, some, wanted in (("accuracy", rising, 0.75), ("optimality_gap", gaps, None))
-        for more in (
-            {"here": 0.5, "overlay": (2.0, 0.6)},
-            {"narrow": True, "odds": [(0.1, 0.52), (1.0, 0.6), (4.0, 0.9)], "attacked": "a person", "here": 9.0},
-        )
+            for quantity, some, wanted in (("accuracy", rising, 0.75), ("optimality_gap", gaps, None))
+            for more in (
+                {"here": 0.5, "overlay": (2.0, 0.6)},
+                {"narrow": True, "odds": [(0.1, 0.52), (1.0, 0.6), (4.0, 0.9)], "attacked": "a person", "here": 9.0},
+            )
+        ),
+        *(  # many curves, one or none; settings that have changed; budgets at the ends of the axis and outside it
+            drawn(
+                curves.trade_off(
+                    [
+                        curves.Curve(f"m{k}", replace(looks[0], name=f"a name of two lines, no. {k}"), some, k > 0, "l", **how)
+                        for k in range(count)
+                        for some in [points[points["epsilon"].between(*span)].assign(draws=1 + k, exact=k == 0)]
+                        for how in [{"dim": k > 0, "banded": k < 2}]
+                    ],
+                    style.DARK,
+                    quantity=quantity,
+                    title="t",
+                    baselines=levels,
+                    wanted=None,
+                    span=span,
+                    here=here,
+                    tall=tall,
+                )
+            )
+            for proved in [{"proved_epsilon": [0.0302, 0.306, 3.09, 29.8]}]
+            for quantity, points in (
+                (
+                    "accuracy",
+                    pd.DataFrame(
+                        {"epsilon": [0.03, 0.3, 3, 30], "mean": [0.17, 0.4, 0.6, 0.7], "low": 0.156, "high": 0.8} | proved
+                    ),
+                ),
+                (
+                    "log_loss",
+                    pd.DataFrame({"epsilon": [0.03, 0.3, 3, 30], "mean": [0.7, 0.6, 0.4, 0.2], "low": 0.1, "high": 0.9}),
+                ),
+            )
+            for count, levels, span, here, tall in (
+                (9, {}, (0.03, 30.0), 30.0, 0),
+                (10, {}, (0.03, 30.0), 0.3, 900),
+                (2, {"none": 0.0, "majority": 0.5}, (1.0, 1000.0), 0.95, 0),
+                (1, {}, (0.28, 0.31), 0.27, 1),
+                (0, {"none": 0.93}, (0.01, 200.0), None, 0),
+                (0, {}, (0.9, 30.0), 30.5, 0),
+            )
+        ),
     ]
 
 
