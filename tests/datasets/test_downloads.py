@@ -325,23 +325,6 @@ def test_another_number_of_rows_is_said_of_a_mirror_and_refused_without(server: 
     assert_refused(fetch.fetch, "openml-15", 699, match="has 300 rows where 699 are expected")
 
 
-def test_a_damaged_copy_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DPVIZ_CACHE", str(tmp_path))
-    frame = pd.DataFrame(
-        {"Clump_Thickness": np.arange(699.0) % 10, "Class": pd.Categorical(["benign", "malignant", "benign"] * 233)}
-    )
-    fetch.store("openml-15", frame.to_parquet(index=False), len(frame), "a prepared cache")
-    before = dpviz.load_dataset("breast-cancer-original")
-    assert before.n == 699
-    path = fetch.path_of("openml-15")
-    content = bytearray(path.read_bytes())
-    content[-100] ^= 1
-    damaged = "was damaged after its download"
-    for bad, words in ((bytes(content), damaged), (bytes(content[:200]), damaged), (b"", "not on this machine")):
-        path.write_bytes(bad)
-        assert_refused(dpviz.load_dataset, "breast-cancer-original", match=words)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="no such files there")
 @pytest.mark.parametrize("kind", ["others may write", "of another user", "link", "pipe"])
 def test_a_copy_that_others_can_write_is_not_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,49 +98,6 @@ def test_it_is_used_like_a_named_one() -> None:
     assert dpviz.run(dataclasses.replace(spec, intercept=False)).theta.shape == (2, 3)
 
 
-def test_frames_follow_the_rules_of_files() -> None:
-    data = dpviz.dataset(frame(), target="income", positive=">50K", ranges={"age": (-3, 3)}, categories={"kind": ["a", "b"]})
-    assert data.label_names == ("<=50K", ">50K")
-    assert data.feature_names == ("age", "kind=a", "kind=b", "flag=False", "flag=True", "(intercept)")
-    assert data.looked_at == ("flag",)
-    read = own.Content(own.table(frame()), own.TableSpec("income"), None, "")
-    pd.testing.assert_frame_equal(read.dataset("x", True).frame, dpviz.dataset(frame(), target="income").frame)
-
-
-def test_data_norm_reads_nothing_from_the_rows() -> None:
-    x, y = rows()
-    data = dpviz.dataset(x, y, data_norm=100.0)
-    assert data.declared
-    np.testing.assert_allclose(data.X[:, :3] * np.sqrt(2), x / np.maximum(100, np.linalg.norm(x, axis=1))[:, None])
-    assert "clipped" in data.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("call", "field"),
-    [
-        (lambda x, y: dpviz.dataset(x, y[:-1]), "y"),
-        (lambda x, y: dpviz.dataset(x), "target"),
-        (lambda x, y: dpviz.dataset(x[0], y), "X"),
-        (lambda x, y: dpviz.dataset(x, y * 0), "target"),
-        (lambda x, y: dpviz.dataset(np.where(x > 100, np.inf, x), y), "x2"),
-        (lambda x, y: dpviz.dataset(x, y, ranges=(1, 2, 3)), "ranges"),
-        (lambda x, y: dpviz.dataset(x, y, ranges={"z": (1, 2)}), "ranges"),
-        (lambda x, y: dpviz.dataset(x, y, data_norm=0), "data_norm"),
-        (lambda x, y: dpviz.dataset(frame(), target="income", data_norm=1), "kind"),
-        (lambda x, y: dpviz.dataset(x, y, ranges=(0, 1), data_norm=1), "ranges"),
-        (lambda x, y: dpviz.RunSpec(dataclasses.replace(dpviz.dataset(x, y), X=np.zeros((60, 4)))), "dataset"),
-        (lambda x, y: dpviz.resolve(dpviz.RunSpec("rows-0123456789abcdef")), "dataset"),
-    ],
-)
-def test_bad_rows_are_refused_in_words(call: object, field: str) -> None:
-    assert assert_refused(call, *rows()).field.startswith(field)
-
-
-def test_identifiers_of_many_digits_stay_apart() -> None:
-    data = own.table(pd.DataFrame({"id": [2**60, 2**60 + 1]}))
-    assert len(data["id"].cat.categories) == 2
-
-
 ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]
 
 
@@ -239,36 +196,6 @@ def test_the_choice_is_the_same_at_each_reading_and_another_one_for_another_seed
     assert len({one.sha256 for one in (rows, other, inner)}) == 3
     assert rows.n == other.n
     assert dpviz.load_dataset(rows.name) is rows
-
-
-def test_rows_without_a_person_are_dropped_and_said() -> None:
-    table = persons_frame()
-    table.loc[:9, "who"] = None
-    rows = dpviz.dataset(table, target="y", ranges={"x": (0, 1)}, person="who", person_rows=100)
-    assert rows.n == 290
-    assert any("10 rows were dropped because who" in one.sentence for one in rows.lost)
-
-
-def test_names_may_be_given_beside_the_rows() -> None:
-    table = persons_frame()
-    rows = dpviz.dataset(table[["x"]], (table["y"] == "b").to_numpy(), ranges=(0, 1), person=table["who"].to_numpy())
-    assert rows.persons is not None
-    assert rows.person_rows == 1
-    assert rows.n == table["who"].nunique()
-
-
-@pytest.mark.parametrize(
-    ("more", "what"),
-    [
-        ({"person": "y"}, "label"),
-        ({"person": "nobody"}, "nobody"),
-        ({"person": "who", "columns": ["who", "x"]}, "feature"),
-        ({"person": "who", "person_rows": 0}, "person_rows"),
-        ({"person_rows": 2}, "person"),
-    ],
-)
-def test_what_cannot_be_is_one_error(more: dict[str, object], what: str) -> None:
-    assert_refused(dpviz.dataset, persons_frame(), target="y", match=what, **more)
 
 
 def test_a_repeated_identifier_is_said_with_the_option() -> None:

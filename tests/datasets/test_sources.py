@@ -53,22 +53,6 @@ def test_a_csv_in_the_folder_is_a_dataset(data: Path) -> None:
     assert dpviz.run(dpviz.RunSpec(dataset="data/people.csv", seeds=2)).accuracy.shape == (2,)
 
 
-def test_a_sidecar_says_what_the_table_means(data: Path) -> None:
-    (data / "people.csv").write_bytes(csv().replace(b",", b";"))
-    (data / "people.toml").write_text(
-        'delimiter = "semicolon"\nheader = true\ntarget = "job"\npositive = ["a", "b"]\ncolumns = ["age"]\n'
-        "[ranges]\nage = [0, 100]\n"
-    )
-    ds = dpviz.load_dataset("data/people.csv", intercept=False)
-    assert ds.declared
-    assert (ds.label_names, ds.d) == (("c", "a or b"), 1)
-    signs = r"delimiter: .* Choose one of: comma, semicolon, tab, vertical bar"
-    wrong = {"target = 'job'\npositve = 'a'": "positve", "target = [": r"people\.toml: is not TOML"}
-    for text, words in (wrong | dict.fromkeys(('delimiter = ["a"]', "delimiter = {a = 1}", "delimiter = 'dot'"), signs)).items():
-        (data / "people.toml").write_text(text)
-        assert_refused(dpviz.load_dataset, "data/people.csv", match=words)
-
-
 def test_a_changed_file_is_noticed_whatever_its_time_stamp_says(data: Path) -> None:
     path = data / "people.csv"
     path.write_bytes(csv(seed=1))

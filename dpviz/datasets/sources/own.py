@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from dpviz.common import norms
 from dpviz.common.limits import Limits
 from dpviz.common.memory import Cache
-from dpviz.common.validate import InvalidInput, number, positive, show
+from dpviz.common.validate import InvalidInput, check_choice, number, positive, show
 from dpviz.datasets.base import Dataset, build
 from dpviz.datasets.process.reading import read_table
 from dpviz.datasets.sources import folder
@@ -131,7 +131,7 @@ class Content:
 
 
 def _size(content: Content) -> int:
-    return int(content.frame.memory_usage(deep=True).sum()) + 1
+    return int(content.frame.memory_usage(deep=True).sum())
 
 
 _held: Cache[Content] = Cache("own rows", _BYTES, _size)
@@ -220,12 +220,12 @@ def from_values(
                 "person", f"must name the person of {len(frame):,} rows, got shape {persons.shape}", "Give one each."
             )
         frame = frame.assign(**{how["person"]: _column("person", pd.Series(persons))})
-    features = [str(c) for c in frame if c != target]
+    features = [str(c) for c in frame if c not in (target, how.get("person"))]
     how["ranges"] = pairs("ranges", how.get("ranges"), features)
     spec = TableSpec.from_dict({"target": target} | {key: value for key, value in how.items() if value is not None})
     if data_norm is not None:
         data_norm = positive("data_norm", data_norm)
-        _only_numbers(frame.drop(columns=target, errors="ignore"), spec)
+        _only_numbers(frame.drop(columns=check_choice("target", target, list(frame))), spec)
     return Content(frame, spec, data_norm, source, notes)
 
 
