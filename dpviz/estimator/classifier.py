@@ -246,7 +246,9 @@ class PrivateClassifier(PrivateEstimator):
             classes, codes = np.unique(labels, return_inverse=True)
             if len(classes) < 2:
                 raise InvalidInput(
-                    "y", f"holds one class only, {show(classes[0])}", "Give rows of at least two classes, or classes=[...]."
+                    "y",
+                    f"holds one class only, {show(classes.tolist()[0])}",
+                    "Give rows of at least two classes, or classes=[...].",
                 )
             return classes, codes, (CLASS_LABELS,)
         try:

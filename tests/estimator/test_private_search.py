@@ -144,34 +144,3 @@ def test_the_ledger_is_asked_first(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(PrivateClassifier, "_train", lambda *a: pytest.fail("trained before the ledger was asked"))
     assert_refused(searched(ledger=str(ledger.path)).fit, x, y, match="would bring the total")
     assert len(ledger.entries()) == 1
-
-
-@pytest.mark.parametrize(
-    ("how", "field"),
-    [
-        ({"estimator": 3}, "estimator"),
-        ({"estimator": PrivateClassifier("objective-tight")}, "mechanism"),
-        ({"param_grid": {}}, None),
-        ({"param_grid": {"lam": []}}, "param_grid"),
-        ({"param_grid": {"lam": 0.1}}, "param_grid"),
-        ({"param_grid": {"lam": list(np.geomspace(1e-4, 1, 300))}}, "param_grid"),
-        ({"param_grid": {"epsilon": [1.0]}}, "param_grid"),
-        ({"param_grid": {"lam": [-1.0]}}, "lam"),
-        ({"mean_runs": 1.0}, "mean_runs"),
-        ({"distribution": "uniform"}, "distribution"),
-        ({"held_out": 0.9}, "held_out"),
-        ({"delta": 0.1}, "delta"),
-        ({"delta": 1e-200}, "delta"),
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": "2"}, "epsilon"),
-        ({"param_grid": {1: [0.1]}}, "param_grid"),
-        ({"param_grid": {name: range(1000) for name in ("lam", "a", "b")}}, "param_grid"),
-        ({"random_state": "x"}, "random_state"),
-    ],
-)
-def test_what_cannot_be_searched_is_said_in_words(how: dict[str, object], field: str | None) -> None:
-    x, y = rows(300)
-    if field is None:
-        assert searched(**how).fit(x, y).best_params_ == {}
-        return
-    assert_refused(searched(**how).fit, x, y, field=field)

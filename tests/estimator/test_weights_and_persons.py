@@ -47,11 +47,6 @@ def test_no_person_has_more_rows_than_are_said() -> None:
     assert weight == pytest.approx(slope, rel=0.2)
 
 
-@pytest.mark.parametrize("groups", [None, [1, 2], [[1]] * 400, [None] * 400])
-def test_groups_must_name_every_row(groups: object) -> None:
-    assert_refused(PrivateClassifier("output-gaussian", person_rows=2).fit, *rows(), groups=groups, match="groups")
-
-
 def test_a_ledger_of_persons_takes_no_release_about_rows(tmp_path: Path) -> None:
     ledger = dpviz.Ledger.create(tmp_path / "a.toml", table="t", limit=dpviz.Budget(5.0, 1e-5), unit="person")
     model = PrivateClassifier("dp-gd", ledger=ledger, person_rows=2)
@@ -90,34 +85,6 @@ def test_sample_weights_are_bounded_by_what_is_declared(most: float) -> None:
     with pytest.warns(PrivacyWarning, match="100 weights above max_weight"):
         clipped = PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=weights)
     assert np.array_equal(clipped.coef_, PrivateClassifier("output-gaussian", **high).fit(x, y, sample_weight=np.ones(300)).coef_)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "weights", "what"),
-    [
-        ({"class_weight": "balanced"}, None, "class_weight.*no ε covers"),
-        ({"class_weight": {"z": 2.0}}, None, "class_weight"),
-        ({"class_weight": {"a": 0.0}}, None, "class_weight"),
-        ({"max_weight": 0.0}, None, "max_weight"),
-        ({}, [-1.0] * 400, "sample_weight"),
-        ({}, [1.0, 2.0], "sample_weight"),
-        ({}, [2**2000] * 400, "sample_weight"),
-        ({"ranges": [None, (0, 1)]}, None, "ranges"),
-        ({"mechanism": "dp-agd"}, [1.0] * 400, "weights"),
-        ({"mechanism": "ldp-duchi"}, [1.0] * 400, "weights"),
-    ],
-)
-def test_weights_that_cannot_be_used_are_one_error(arguments: dict[str, object], weights: object, what: str) -> None:
-    assert_refused(PrivateClassifier(**arguments).fit, *rows(), sample_weight=weights, match=what)
-    if "mechanism" not in arguments and weights is None and "class_weight" in arguments:
-        assert_refused(
-            dpviz.PrivateSearchCV(PrivateClassifier("dp-gd", **arguments), {"lam": [0.1]}).fit, *rows(), match="class_weight"
-        )
-
-
-def test_a_private_search_takes_no_weights_and_no_persons() -> None:
-    for more, what in (({"class_weight": {"a": 2.0}}, "class_weight"), ({"person_rows": 2}, "groups")):
-        assert_refused(dpviz.PrivateSearchCV(PrivateClassifier("dp-gd", **more), {"lam": [0.1]}).fit, *rows(), match=what)
 
 
 def test_models_of_three_classes_have_a_third_of_a_pure_budget_and_noise_of_their_own() -> None:
@@ -265,8 +232,3 @@ def test_values_whose_sum_overflows_give_no_other_warning() -> None:
     x[0], x[1] = 1.7e308, -1.7e308
     fitted = PrivateClassifier(ranges=(-1, 1), random_state=0).fit(x, y)
     assert fitted.predict(x[2:]).shape == (58,)
-
-
-@pytest.mark.parametrize("options", [{"data_norm": 1e-320}, {"ranges": (0, 5e-324)}, {"ranges": (-1.7e308, 1.7e308)}])
-def test_units_beyond_double_precision_are_refused(options: dict[str, object]) -> None:
-    assert_refused(PrivateClassifier(**options).fit, *rows(), match="beyond double precision")

@@ -177,15 +177,6 @@ def studies_observed_examples() -> Iterator[Any]:
     ]
 
 
-def studies_odds_examples() -> Iterator[Any]:
-    a = odds.attack_of(dpviz.RunSpec("teaching", mechanism="dp-gd", epsilon=0.5))
-    yield from [odds.odds_over(DESCENT, [0.1, 1.0]), [a.accuracy, a.best]]
-
-
-def studies_releases_examples() -> Iterator[Any]:
-    yield progress(lambda listen: releases.releases(replace(DESCENT, seed=77), [0.5, 1.0], listen))
-
-
 def studies_scaling_examples() -> Iterator[Any]:
     yield from [
         [scaling.axis(DESCENT, name) for name in scaling.axes(DESCENT)],
@@ -197,6 +188,9 @@ def studies_scaling_examples() -> Iterator[Any]:
         scaling.observed_table(scaling.observe(DESCENT, scaling.axis(DESCENT, "n"), [200, 300], 2)),
         scaling.observed_table(scaling.observe(OUTPUT, scaling.axis(OUTPUT, "lam"), [], 2)),
         scaling.reference(scaling.axis(OUTPUT, "n"), np.geomspace(1, 9, 25)),
+        odds.odds_over(DESCENT, [0.1, 1.0]),
+        [[a.accuracy, a.best] for a in [odds.attack_of(DESCENT)]],
+        progress(lambda listen: releases.releases(replace(DESCENT, seed=77), [0.5, 1.0], listen)),
     ]
 
 
@@ -253,15 +247,12 @@ def sweeps_folds_examples() -> Iterator[Any]:
                 SweepSpec("teaching", mechanisms=["output-gaussian"], epsilons=[1.0], seeds=1, folds=2), 1, monitor=listen
             )
         ),
+        progress(
+            lambda listen: sweep.run_sweep(
+                sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=listen
+            )
+        ),
     ]
-
-
-def sweeps_sweep_examples() -> Iterator[Any]:
-    yield progress(
-        lambda listen: sweep.run_sweep(
-            sweep.SweepSpec("teaching", mechanisms=["dp-gd"], epsilons=[1.0, 2.0], seeds=2), monitor=listen
-        )
-    )
 
 
 def studies_examples() -> Iterator[Any]:

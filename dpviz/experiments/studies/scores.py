@@ -190,4 +190,4 @@ def _precisions(values: Floats, y: Floats) -> Floats:
 
     precision, recall, _ = precision_recall_curve(y, values)
     rising = slice(-2, None, -1)  # without the last point, which is no threshold
-    return np.asarray(precision[rising][np.searchsorted(recall[rising], GRID - 1e-12, side="left")])
+    return np.asarray(precision[rising][np.searchsorted(recall[rising], GRID - 1e-12)])

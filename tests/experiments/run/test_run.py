@@ -175,10 +175,6 @@ def test_the_last_iterate_is_the_run_and_the_first_its_start() -> None:
         np.testing.assert_allclose(found.measure(metric)[-1], made.metrics_in([metric]).to_numpy()[:, 0])
 
 
-def test_methods_that_release_only_their_last_model_have_none() -> None:
-    assert trajectory(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)) is None
-
-
 def referred(name: str, y: np.ndarray, s: np.ndarray, precision: float, rate: float) -> float:
     """The same measure by scikit-learn; NaN where it warns that there is no value."""
     p, predicted = 1 / (1 + np.exp(-s)), np.where(s >= 0, 1.0, -1.0)
@@ -247,34 +243,6 @@ def test_what_has_a_value_for_one_class_is_that_of_scikit_learn(label: float) ->
         np.testing.assert_allclose(metrics.measure(s, y, [name])[name], theirs, rtol=1e-12)
     p = 1 / (1 + np.exp(-s))
     np.testing.assert_allclose(metrics.measure(s, y, ["brier"])["brier"], ((p - (label > 0)) ** 2).mean(axis=1), rtol=1e-12)
-
-
-def test_models_without_probabilities_have_no_log_loss() -> None:
-    found = metrics.measure(np.array([[1.0, -1.0]]), np.array([1.0, -1.0]), probabilities=False)
-    assert all(np.isnan(found[name]).all() == (m.needs == "probabilities") for name, m in metrics.METRICS.items())
-
-
-def test_scores_so_large_that_probabilities_round_to_one_keep_a_finite_log_loss() -> None:
-    assert metrics.measure(np.array([[800.0]]), np.array([-1.0]), ["log-loss"])["log-loss"][0] == 800
-
-
-@pytest.mark.parametrize(
-    ("scores", "y", "field"),
-    [
-        (np.zeros(3), np.ones(3), "scores"),
-        (np.zeros((2, 3)), np.ones(2), "scores"),
-        (np.zeros((2, 0)), np.ones(0), "scores"),
-        (np.array([[np.nan, 1.0]]), np.ones(2), "scores"),
-        (np.zeros((1, 2)), np.array([0.0, 1.0]), "y"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_in_words(scores: np.ndarray, y: np.ndarray, field: str) -> None:
-    assert_refused(metrics.measure, scores, y, field=field)
-
-
-def test_rare_classes_are_measured_by_balanced_accuracy() -> None:
-    for positive, metric in ((9, "balanced-accuracy"), (91, "balanced-accuracy"), (10, "accuracy"), (90, "accuracy")):
-        assert metrics.default_metric(np.r_[np.ones(positive), -np.ones(100 - positive)]) == metric
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the referee, for scores near the largest number

@@ -1,18 +1,14 @@
 """Groups and curves of scores, refereed by fairlearn and scikit-learn; why groups pay; releases at several budgets."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from fairlearn.metrics import MetricFrame, false_positive_rate, true_positive_rate
 from sklearn import metrics as referee
 from sklearn.metrics import accuracy_score
-from support import assert_refused
 
 import dpviz
-from dpviz.datasets import Dataset
-from dpviz.experiments.studies import cost_by_group as costs
-from dpviz.experiments.studies.cost_by_group import CLIPPED, HARD, GroupCosts, cost_by_group
-from dpviz.experiments.studies.groups import MEASURES, MISSING, MOST, OTHERS, Grouping, group, measure_groups, report
+from dpviz.experiments.studies.cost_by_group import cost_by_group
+from dpviz.experiments.studies.groups import MEASURES, Grouping, measure_groups, report
 from dpviz.experiments.studies.releases import releases
 from dpviz.experiments.studies.scores import GRID, Scores, scores
 
@@ -43,49 +39,6 @@ def test_measures_of_groups_are_those_of_fairlearn() -> None:
                     inside = ((index == k) & np.isin(y, rows[measure])).any()
                     mine = ours[measure][r, k]
                     assert mine == pytest.approx(value, rel=1e-12) if inside else np.isnan(mine)
-
-
-def table(**values: object) -> Dataset:
-    n = 40
-    frame = pd.DataFrame(values).assign(label=["a", "b"] * (n // 2))
-    rng = np.random.default_rng(0)
-    return Dataset("made", rng.random((n, 1)), np.tile([-1.0, 1.0], n // 2), ("x",), frame, "", ("a", "b"), "")
-
-
-def test_numbers_are_cut_where_asked_and_edges_belong_above() -> None:
-    data = table(age=np.arange(40.0))
-    cut = group(data, Grouping("age", (10.0, 30.0)))
-    assert cut.names == ("below 10", "10 to 30", "30 or more")
-    assert np.bincount(cut.index).tolist() == [10, 20, 10]
-    assert (cut.index[10], cut.index[30]) == (1, 2)
-    assert np.bincount(group(data, Grouping("age")).index).tolist() == [20, 20]  # quarters would have too few test rows
-    assert np.bincount(group(data, Grouping("age"), 120).index).tolist() == [10, 10, 9, 11], "cut at 10, 20 and 29"
-    assert group(data, Grouping("age", (-5.0, 10.0))).names == ("-5 to 10", "10 or more"), "empty groups are left out"
-
-
-def test_few_numbers_are_values_gaps_are_a_group_and_rare_texts_go_together() -> None:
-    few = np.tile([2.0, 0.0, 1.0, np.nan], 10)
-    many = [f"t{k // 2}" for k in range(40)]
-    data = table(few=few, many=many)
-    assert group(data, Grouping("few")).names == ("0", "1", "2", MISSING)
-    made = group(data, Grouping("many"))
-    assert len(made.names) == MOST
-    assert made.names[-1] == OTHERS
-    assert np.bincount(made.index)[-1] == 40 - 2 * (MOST - 1)
-
-
-@pytest.mark.parametrize(
-    ("grouping", "field"),
-    [
-        (Grouping("nothing"), "group"),
-        (Grouping("label"), "group"),
-        (Grouping("text", (1.0,)), "cuts"),
-        (Grouping("age", (2.0, 1.0)), "cuts"),
-        (Grouping("age", (float("nan"),)), "cuts"),
-    ],
-)
-def test_impossible_groups_are_refused_in_words(grouping: Grouping, field: str) -> None:
-    assert_refused(group, table(age=np.arange(40.0), text=["u", "v"] * 20), grouping, field=field)
 
 
 def test_a_released_label_has_no_score_and_the_same_accuracy_as_the_majority() -> None:
@@ -123,30 +76,6 @@ def test_methods_that_put_noise_on_rows_have_it_per_group() -> None:
     table = cost_by_group(dpviz.RunSpec("teaching", mechanism="dbdp", seeds=2), Grouping("kind")).table
     assert (table["times_noised"] >= 0).all()
     assert table["clipped"].isna().all(), "nothing is clipped by this method"
-
-
-def made(rows: tuple[int, int], right: tuple[float, float], lost: np.ndarray, clipped: tuple[float, float]) -> GroupCosts:
-    shares = tuple(count / sum(rows) for count in rows)
-    columns = {
-        "group": ("a", "b"),
-        "rows": rows,
-        "share": shares,
-        "non_private_right": right,
-        "lost": lost.mean(axis=0),
-        "clipped": clipped,
-    }
-    return GroupCosts(pd.DataFrame(columns), lost)
-
-
-def test_the_reasons_are_those_that_hold_and_noise_decides_nothing() -> None:
-    lost = np.array([[0.1, 0.02], [0.12, 0.01], [0.11, 0.03]])
-    found = made((100, 900), (0.6, 0.8), lost, (0.5, 0.2))
-    assert found.certain
-    assert found.more > 0
-    assert found.reasons == (costs.SMALL, HARD, CLIPPED)
-    assert made((500, 510), (0.8, 0.79), lost, (np.nan, np.nan)).reasons == ()
-    assert not made((100, 900), (0.6, 0.8), lost * [[1, 1], [-1, 1], [1, 1]], (0.5, 0.2)).certain
-    assert np.isnan(made((100, 900), (0.6, 0.8), lost[:1], (0.5, 0.2)).error)
 
 
 RELEASED = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)

@@ -43,12 +43,6 @@ def test_needed_budget_ignores_a_lucky_bump() -> None:
     assert naive.epsilon < 1
 
 
-def test_grid() -> None:
-    assert curves.grid(0.01, 10, 4) == (0.01, 0.1, 1.0, 10.0)
-    assert curves.grid(0.5, 2, 1) == (0.5,)
-    assert_refused(curves.grid, 1.0, 1.01, 30, match="too close")
-
-
 def test_the_interval_of_a_needed_budget_holds_it_and_shrinks_with_more_draws() -> None:
     def table(draws: int) -> pd.DataFrame:
         noise = np.random.default_rng(1).normal(0, 0.05, draws)

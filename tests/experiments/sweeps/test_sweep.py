@@ -18,21 +18,6 @@ from dpviz.experiments.sweeps.sweep import CellStore, SweepSpec, run_cells, run_
 SPEC = SweepSpec(dataset="teaching", mechanisms={"dp-gd": {"steps": 5}, "cms-output": {}}, epsilons=[3.0, 0.3], seeds=25)
 
 
-def test_cells_are_ten_seeds_of_every_mechanism_then_the_next_ten() -> None:
-    cells = SPEC.cells()
-    assert [(c.spec.mechanism, c.replicas.start, c.replicas.stop) for c in cells] == [
-        ("dp-gd", 0, 10),
-        ("cms-output", 0, 10),
-        ("dp-gd", 10, 20),
-        ("cms-output", 10, 20),
-        ("dp-gd", 20, 25),
-        ("cms-output", 20, 25),
-    ]
-    assert len({c.key() for c in cells}) == 6
-    longest_first = SweepSpec(mechanisms=["dp-gd", "input-perturbation"], seeds=1).cells()
-    assert [(c.spec.mechanism, c.replicas) for c in longest_first] == [("input-perturbation", range(1)), ("dp-gd", range(1))]
-
-
 def test_sweep_has_every_row_once_and_agrees_with_runs() -> None:
     table = run_sweep(SPEC)
     assert len(table) == 2 * 2 * 25
