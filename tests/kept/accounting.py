@@ -264,6 +264,7 @@ def accounting_examples() -> Iterator[Any]:
                 lambda: rdp.zcdp_rho(Budget(1.0)),
                 lambda: rdp.gaussian_sigma(Budget(1.0), 1.0),
                 lambda: mixture.mixture_delta(0.5, np.array([0.5, -1.0]), np.array([0.3, 0.7]), 2.0),
+                lambda: mixture.mixture_delta(0.5, np.array([0.5, 0.0]), np.array([0.3, 0.7]), 2.0),
                 lambda: mixture.mixture_delta(0.5, np.array([0.5, 1.0]), np.array([0.3, 0.8]), 2.0),
                 lambda: mixture.mixture_rdp(1.0, np.array([0.5]), np.array([1.0]), 2.0),
                 lambda: gaussian.gaussian_epsilon(0.0, 1.0),

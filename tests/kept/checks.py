@@ -1,15 +1,25 @@
-"""Examples of `dpviz.papers.checks`, and of the numbers and places that they look at."""
+"""Examples of `dpviz.papers.checks`, of the numbers and places that they look at, and of claims on chosen measurements."""
 
 import math
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+from support import make_problem
+from support_kept import numbers_in, words
 
 import dpviz
 from dpviz.papers import checks, numbers
+from dpviz.papers.claims import audits, bagdasaryan, numerics
+from dpviz.papers.claims.context import Context
 from dpviz.papers.verdict import Scope
+
+
+def losses(cost: float, extra: float, spread: float) -> np.ndarray:
+    """(2, E, S) accuracy that a small and a large group lose, at three budgets; `extra` more by the small one."""
+    return cost + np.multiply.outer([extra, 0.0], np.ones((3, 30))) + spread * np.cos(np.arange(180.0)).reshape(2, 3, 30)
 
 
 def checks_examples() -> Iterator[Any]:
@@ -145,5 +155,52 @@ def checks_examples() -> Iterator[Any]:
             [place, len(part)]
             for some in (t[:0], t, pd.concat([t, t.assign(dataset="other")]), pd.concat([t, t.assign(model="svm")]))
             for place, part in numbers.places(some)
+        ],
+        # a group that loses more, less or as much, and one that loses nothing; a network on few rows
+        *(
+            [
+                v.outcome,
+                v.table[v.table.columns[-3:]][:6],
+                v.table["x"].to_numpy(),
+                [numbers_in(text) for text in said],
+                words(" ".join(said)),
+            ]
+            for test, swaps in (
+                *(
+                    (bagdasaryan.small_groups_lose_more, {"pairs": lambda *_, p=pair, k=k: [p] * k})
+                    for k, *a in (
+                        (1, 0.1, 0.05, 0.01),
+                        (1, 0.1, -0.05, 0.01),
+                        (2, 0.1, 0.005, 0.05),
+                        (1, 0.1, 0.002, 1e-4),  # more by a fifth of a point, significant: no size that counts
+                        (1, 0.0, 0.002, 1e-4),  # neither loses anything
+                        (1, 0.0, 0.0, 0.0),
+                    )
+                    for pair in [bagdasaryan.Pair("race", "few", "many", (40, 1900), losses(*a), (0.8, 0.91))]
+                ),
+                *((numerics.network_pl, {"problem": lambda lam=lam: make_problem(40, 3, lam, "mlp-2")}) for lam in (0.02, 0.9)),
+            )
+            for v in [test(Context(seed=3, swaps=swaps))]
+            # what is 0 but for rounding is left out
+            for said in [(v.because, v.rule, *(word for pair in v.numbers if " there" not in pair[0] for word in pair), v.seeds)]
+        ),
+        # attacks that show more, the same, or nothing that is proved
+        [
+            audits._judged(
+                {
+                    name: mock.Mock(epsilon_lower=e, **{"calibration.proved_budget": b})
+                    for name, e, b in (("a", 0.4, dpviz.Budget(1.0, 1e-5)), ("b", *other))
+                },
+                mock.Mock(why="Because."),
+            )
+            for other in (
+                *((1.0, b) for b in (None, dpviz.Budget(1.0), dpviz.Budget(1.01, 1e-5), dpviz.Budget(1.0, 1.01e-5))),
+                (1.01, dpviz.Budget(0.9)),
+            )
+        ],
+        [
+            [pair.first.rows.X[-3:], pair.second.rows.y[-3:], pair.first.lam, pair.why]
+            for f in (audits.opposed_rows_pair, audits.misclassified_pair)
+            for pair in [f(9)]
         ],
     ]

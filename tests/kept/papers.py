@@ -325,6 +325,7 @@ def claims_examples() -> Iterator[Any]:
         ],
         " | ".join(f"{f.id} {f.place_of(p)}" for f in catalogue.FIGURES for p in f.panels.values()),
         tables.percent(0.123) + tables.span([0.3, 0.1, 0.2]) + tables.span([0.3]),
+        rate_curves.facts_of(dpviz.RunSpec("iris", mechanism="dp-svrg")),
     ]
 
 

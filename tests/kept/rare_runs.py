@@ -235,4 +235,24 @@ def rare_runs_examples() -> Iterator[Any]:
             for declared in [[one.calibrate(problem.setting, Budget(e, 0.001)) for e in (0.3, 0.8, 2.0)]]
             for fit in [one.fit(Training(problem, declared, spawn(5, 2)))]
         ],
+        # noise that was changed or switched off, for persons
+        [
+            [one.for_row().noise_scale, one.noiseless().notes[0].split(), one.noiseless().for_row().noise_scale]
+            for c in [protection.calibrate(built[5], several[0].setting, budget)]
+            for one in (c, replace(c, noise_scale=0.7))
+        ],
+        # seeds in two groups, rows in one part or more, and losses along a line with and without clipping
+        [
+            all_rows.by_seeds(
+                Training(problem, [built[5].calibrate(problem.setting, budget)], spawn(5, 3)),
+                lambda some, tick: (np.arange(12.0).reshape(2, 3, 2)[:, some], np.arange(6.0).reshape(2, 3)[:, some] + 0.5),
+                [slice(0, 2), slice(2, 3)],
+            ),
+            [all_rows.AllRows.shares_rows(make_problem(900, 3, 0.05), replicas) for replicas in (1, 10**3, 10**6)],
+            [
+                all_rows.AllRows(problem, 2).line_losses(theta, 0.3 - theta, np.array([0.7, 1.9]), 3, clip)
+                for theta in [np.linspace(-2.0, 5.0, 2 * problem.m).reshape(2, -1)]
+                for clip in (0.2, 9.0)
+            ],
+        ],
     ]

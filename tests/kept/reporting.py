@@ -11,9 +11,11 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import support_kept as kept
+from support import make_problem
 
 import dpviz
 from dpviz.figures import style
+from dpviz.mechanisms.attack import strongest_attack
 from dpviz.reporting import calls, document, notebook, pictures, run, words
 
 
@@ -203,6 +205,23 @@ def reporting_examples() -> Iterator[Any]:
             ]
         ),
         words.label_ids("rsgd-ar beats rsgd and dp-gd") + words.deviation(np.array([0.7])),
+        " ".join(map(words.two, (-1.97, 1.504, -0.001, np.nan))),
+        "\n".join(
+            words.claim(of.calibrate(make_problem().setting, budget), of)
+            for of in (cls() for cls in dpviz.list_mechanisms().values())
+            for budget in (dpviz.Budget(1.5, 0.001), dpviz.Budget(0.3, 1e-5))
+        ),
+        [
+            kept.drawn(pictures.best_attack(some, style.LIGHT, other).figure)
+            for attacks in [
+                [
+                    strongest_attack(of, make_problem().setting, of.calibrate(make_problem().setting, dpviz.Budget(1.5, 0.001)))
+                    for of in (dpviz.RunSpec(mechanism=name).build() for name in ("dp-gd", "cms-output"))
+                ]
+            ]
+            for some in attacks
+            for other in attacks
+        ],
         words.markdown("a*b_c <i> http://x.org")
         + words.label_ids("dp-gd beats output-gaussian")
         + words.keep_together("3 % and ± 1")

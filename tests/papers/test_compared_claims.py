@@ -15,8 +15,7 @@ from dpviz.auditing import AuditResult, audit
 from dpviz.mechanisms import Mechanism, Training
 from dpviz.mechanisms.base import Fit, NoiseRecord
 from dpviz.models import get_model
-from dpviz.papers.claims import Outcome, accuracy, audits, list_claims, population
-from dpviz.papers.claims.bagdasaryan import Pair
+from dpviz.papers.claims import Outcome, accuracy, audits, population
 from dpviz.papers.claims.context import Context
 from dpviz.privacy.audit_bounds import Counts
 from dpviz.privacy.budget import Budget
@@ -233,27 +232,3 @@ def test_the_rate_of_theorem_4_is_that_of_the_paper() -> None:
 def test_a_gap_that_does_not_fall_fails() -> None:
     """A model of zeros, however many rows there are."""
     assert planted("ip-excess-rate", input_perturbation=toward(0.0)).outcome is Outcome.FAILS
-
-
-TEST = list_claims()["small-groups-lose-more"].test
-
-
-@pytest.mark.parametrize(
-    ("cost", "extra", "spread", "outcome"),
-    [
-        (0.1, 0.05, 0.01, Outcome.HOLDS),
-        (0.1, -0.05, 0.01, Outcome.FAILS),
-        (0.1, 0.005, 0.05, Outcome.UNDECIDED),
-        (0.1, 0.002, 1e-4, Outcome.FAILS),  # more by a fifth of a point, significant: no size that counts
-        (0.0, 0.002, 1e-4, Outcome.UNDECIDED),  # neither loses anything
-        (0.0, 0.0, 0.0, Outcome.UNDECIDED),
-    ],
-)
-def test_the_verdict_follows_planted_losses(cost: float, extra: float, spread: float, outcome: Outcome) -> None:
-    def planted(context: Context, dataset: str, budgets: tuple[float, ...], seeds: int) -> list[Pair]:
-        rng = np.random.default_rng(1)
-        lost = cost + spread * rng.standard_normal((2, len(budgets), seeds))
-        lost[0] += extra
-        return [Pair(column, "few", "many", (40, 900), lost, (0.8, 0.9)) for column in ("sex", "race")]
-
-    assert TEST(Context(swaps={"pairs": planted})).outcome is outcome

@@ -134,16 +134,13 @@ def noise_for(event: Event, method: Method, budget: Budget) -> float:
     def excess(factor: float, directions: tuple[str, ...] = ("remove",)) -> float:
         return log_delta(scale_noise(event, factor), method, budget.epsilon, target - _DEPTH, directions) - target
 
-    def both(factor: float) -> float:
-        return excess(factor, ("remove", "add"))
-
     cause = f"no noise multiplier meets this budget by {method.accountant}"
     fix = "Choose a larger epsilon, or pld: the orders of RDP end at a few thousand."
     limits, refusal = (1e-130, 1e130), CannotAccount("epsilon", cause, fix)
     search = partial(smallest, step=0.05, tolerance=4e-6, margin=4e-6, limits=limits, refusal=refusal)
     noise = search(excess, _guess(event, method, budget))
     # removing a row is the worse direction in every case seen, which is checked and not assumed
-    return noise if excess(noise, ("add",)) <= 0 else search(both, math.log(noise))
+    return noise if excess(noise, ("add",)) <= 0 else search(lambda factor: excess(factor, ("remove", "add")), math.log(noise))
 
 
 def _guess(event: Event, method: Method, budget: Budget) -> float:
