@@ -25,6 +25,7 @@ from support_pages import opened, settled
 from dpviz.auditing.attacks.base import list_attacks
 from dpviz.dashboard.components import charts, recorder
 from dpviz.dashboard.components.lessons import LESSONS
+from dpviz.dashboard.frame import links
 from dpviz.dashboard.lessons import view
 from dpviz.datasets.table.csv import read_csv
 from dpviz.papers import saved
@@ -233,6 +234,9 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(saved, "load", partial(saved.load, Path(__file__).with_name("kept_verdicts.json")))
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
     monkeypatch.setattr(view, "LESSONS", [LESSONS[k] for k in (5, 7, 9)])
+    # AppTest, which opens a page as the main script, knows no other page
+    monkeypatch.setattr(links, "pages", partial(links._pages, Path(__file__).parents[2] / "app.py"))
+    monkeypatch.setattr(st, "page_link", lambda path, **more: st.caption(f"{path} {more}"))
     monkeypatch.setattr(recorder, "keep", keep_part)
     monkeypatch.setattr(view.tasks, "observe", observed)
     monkeypatch.setattr(st, "download_button", save)
