@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import assert_refused, mostly_long
+from support import mostly_long
 
 import dpviz
 from dpviz.common.persons import bound_rows, choose_rows_by
-from dpviz.dashboard.rows.selection import Condition, matching_rows
 from dpviz.datasets import list_datasets, load_dataset
 from dpviz.datasets.sources import own
 from dpviz.datasets.table.proposals import count_outside, round_range
@@ -254,40 +253,6 @@ def test_values_that_a_huge_range_made_alike_are_not_read_back() -> None:
 def test_pictures_are_known_by_their_names() -> None:
     assert Units(load_dataset("digits")).image == (8, 8)
     assert Units(load_dataset("iris")).image is None
-
-
-FRAME = pd.DataFrame({"age": [20, 61, 75, 61], "status": ["never married", "married", "Never married", "=1+1"]})
-
-
-@pytest.mark.parametrize(
-    ("conditions", "want"),
-    [
-        ([Condition("age", ">", "60")], [1, 2, 3]),
-        ([Condition("age", "≥", "61"), Condition("age", "<", "75")], [1, 3]),
-        ([Condition("age", "=", "20")], [0]),
-        ([Condition("age", "≤", "20")], [0]),
-        ([Condition("age", ">", "60"), Condition("status", "contains", "NEVER")], [2]),
-        ([Condition("status", "is", "=1+1")], [3]),
-        ([Condition("status", "is not", "married")], [0, 2, 3]),
-        ([Condition("status", "contains", ".*")], []),
-        ([], [0, 1, 2, 3]),
-    ],
-)
-def test_people_who_meet_all_conditions(conditions: list[Condition], want: list[int]) -> None:
-    assert np.flatnonzero(matching_rows(FRAME, conditions)).tolist() == want
-
-
-@pytest.mark.parametrize(
-    "condition",
-    [
-        Condition("nobody", ">", "1"),
-        Condition("age", "contains", "1"),
-        Condition("status", ">", "1"),
-        Condition("age", ">", "__import__('os').system('true')"),
-    ],
-)
-def test_bad_conditions_are_named(condition: Condition) -> None:
-    assert_refused(matching_rows, FRAME, [condition])
 
 
 def test_outliers_are_clipped_and_ends_are_round() -> None:

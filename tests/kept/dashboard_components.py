@@ -260,4 +260,24 @@ def components_examples() -> list[object]:
                 )
             )(run, m, **state)
         ),
+        f"{charts.glossary.explain('ε, δ, clipping, noise multiplier, accountant, audit, influence')}",
+        "\n".join(  # the record of a page, and of the one before
+            f"{before.title} {before.parts} {kept.answers} {kept.drew} {kept.run} {'late' in kept.html(spec, 'a set', rows=rows)}"
+            for rows, state in ((True, {}), (False, {}))
+            for record in [charts.recorder]
+            if mock.patch.object(record.st, "session_state", state)(
+                lambda record=record, state=state: [
+                    record.begin("Before"),
+                    record.keep("gone", record.Text("gone")),
+                    state.update(before=state[record._KEY]),
+                    record.begin("Page"),
+                    panels.headline("One row.", "And more.", of=replace(spec, seed=7), without_rows="No row."),
+                    record.keep("a", record.Text("late"), rows=True),
+                    record.button(spec, "a set"),
+                ]
+            )()
+            for before, kept in [(state["before"], state[record._KEY])]
+        ),
+        f"{charts.tables.csv(charts.pd.DataFrame({'a,b': ['=1', 'x', '-3'], 'c': [1, 2.5, None]}, [7, 8, 9]))} "
+        f"{charts.tables.unique_names([*'abab'])}",
     ]

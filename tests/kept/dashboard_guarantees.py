@@ -1,4 +1,4 @@
-"""Examples of `dpviz.dashboard`: the pages of guarantees and sensitivity."""
+"""Examples of `dpviz.dashboard`: the pages of groups, guarantees and sensitivity."""
 
 from dataclasses import replace
 from types import SimpleNamespace as ns
@@ -6,18 +6,56 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import view
+from support_kept import shares, view
 
 import dpviz
 from dpviz.dashboard.frame import page, ranking
+from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.guarantees import table
 from dpviz.dashboard.sensitivity import excess_risk, explanation, recursion, scaling
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import calibration_of
+from dpviz.experiments.studies.cost_by_group import GroupCosts
 from dpviz.experiments.studies.guarantees import Guaranteed, Measured
 from dpviz.figures import style
 from dpviz.mechanisms.attack import Attacker
 from dpviz.models import get_model
+
+
+def groups_examples() -> list[object]:
+    upper = pd.DataFrame({"group": ["a", "b"], "rows": [30, 200], "share": [0.13, 0.87]})
+    return [
+        "\n".join(
+            cost_by_group.sentence(
+                GroupCosts(upper.assign(non_private_right=right, clipped=clipped, lost=lost.mean(axis=0)), lost)
+            )
+            for right, clipped in (([0.7, 0.9], [0.4, 0.2]), ([0.9, 0.9], [0.2, 0.2]), ([0.9, 0.7], [np.nan, np.nan]))
+            for base in ([0.08, 0.02], [0.02, 0.08], [0.03, 0.03])
+            for spread in (0.0, 0.01, 0.3)
+            for lost in [np.add(base, spread * np.eye(2 if spread else 1, 2))]
+        ),
+        " ".join(
+            f"{over_epsilon._value(m, 0.123)} {over_epsilon._apart(m, 0.123)} {over_epsilon._apart(m, 0.123, unit=False)}"
+            for m in ("accuracy", "mean_score")
+        ),
+        mock.patch.object(over_epsilon.tasks, "current_result", lambda *given, **_: shares(given[2]))(over_epsilon.compute)(
+            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=66101), over_epsilon.Grouping("kind"), None
+        ),  # of a run that no other test trains
+        cost_by_group.sentence(
+            GroupCosts(
+                pd.DataFrame({"group": ["a"], "rows": 30, "non_private_right": 0.9, "lost": 0.1}), np.array([[0.1], [0.2]])
+            )
+        ),
+        [
+            [one.title, *one.values, *one.words]
+            for clipped in ([0.3, np.nan], [np.nan, np.nan])
+            for one in cost_by_group._panels(
+                pd.DataFrame(
+                    {"non_private_right": [0.9, 0.72], "lost": [0.03, -0.012], "share": [0.13, 0.87], "clipped": clipped}
+                )
+            )
+        ],
+    ]
 
 
 def guarantees_examples() -> list[object]:
@@ -213,4 +251,40 @@ def sensitivity_examples() -> list[object]:
             note_before=lambda _: None,
         )(view)(excess_risk._shown, spec, theme, excess_risk.excess_risk.AXES["n"])
         + view(excess_risk._shown, replace(spec, model="mlp-4"), theme, excess_risk.excess_risk.AXES["d"]),
+        " ".join(explanation.change(new, 1.0) for new in (1.0004, 1.0006, 0.9993)),
+        "\n".join(
+            explanation.final_terms(
+                ns(
+                    event=np.array(["start", *["update"] * updates]),
+                    step=np.array([0, 0.7, 0.3])[: updates + 1],
+                    rho=np.array([1, rho, 0.8])[: updates + 1],
+                    value=np.array([[0, 0], [0.2, 0.3], [0.1, 0.4]])[: updates + 1],
+                    expands=np.array([[False, False], [True, True], [False, True]])[: updates + 1],
+                    epoch=np.array([0, 0.2, 0.7])[: updates + 1],
+                ),
+                s,
+            )
+            for updates in (1, 2)
+            for rho in (0.91234567, 1.0, 1.25)
+        ),
+        "\n".join(
+            explanation.averaging(
+                ns(event=np.array(["start", "update", "average"]), value=np.array([[0], [before], [after]]), restarts=restarts),
+                other,
+            )
+            for before, after in ((0.4, 0.3), (0.3, 0.3), (0.3, 0.4))
+            for restarts in (True, False)
+            for other in (None, after, after + 0.1)
+        ),
+        [
+            excess_risk.Found(
+                spec,
+                excess_risk.excess_risk.AXES["n"],
+                [ns(n=10, mean=0.5), ns(n=40, mean=0.3)],
+                [dict.fromkeys(excess_risk.FORMULAS, np.nan) | known for known in (first, second)],
+                [],
+            ).lines
+            for key in [next(iter(excess_risk.FORMULAS))]
+            for first, second in (({}, {}), ({key: 0.5}, {}), ({key: 0.5}, {key: 0.25}))
+        ],
     ]

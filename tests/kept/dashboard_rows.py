@@ -1,4 +1,4 @@
-"""Examples of `dpviz.dashboard`: the pages of rows, groups and data."""
+"""Examples of `dpviz.dashboard`: the pages of rows and data."""
 
 from dataclasses import replace
 from types import SimpleNamespace as ns
@@ -6,14 +6,12 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import shares, view
+from support_kept import refusal, view
 
 import dpviz
 from dpviz.dashboard.data import dataset, form, upload
-from dpviz.dashboard.groups import cost_by_group, over_epsilon
 from dpviz.dashboard.rows import finder, influence_map, person, rows_with_noise, selection
 from dpviz.experiments.studies import inspected
-from dpviz.experiments.studies.cost_by_group import GroupCosts
 from dpviz.figures import style
 
 
@@ -148,42 +146,62 @@ def people_examples() -> list[object]:
             )(influence_map.rows, ns(row_ids=np.arange(len(group))), None, ns(group=group))
             for group in (np.zeros(1000, bool), np.zeros(1001, bool), np.arange(7) > 4)
         ),
-    ]
-
-
-def groups_examples() -> list[object]:
-    upper = pd.DataFrame({"group": ["a", "b"], "rows": [30, 200], "share": [0.13, 0.87]})
-    return [
+        "\n".join(  # a group goes with the split that it was chosen on
+            f"{mock.patch.object(selection.st, 'session_state', state)(selection._group)(ns(row_ids=np.arange(4), spec=spec))} "
+            f"{sorted(state)}"
+            for state in ({}, {selection._GROUP: [1, 3, 9]}, {selection._GROUP: [1], f"{selection._GROUP}.of": "another"})
+            for _ in range(2)
+        ),
+        [selection.tests_of(pd.Series(some)) for some in ([1, 2], [0.5], [True, False], ["a"])],
         "\n".join(
-            cost_by_group.sentence(
-                GroupCosts(upper.assign(non_private_right=right, clipped=clipped, lost=lost.mean(axis=0)), lost)
+            refusal(lambda rows=rows, those=those: selection.matching_rows(rows, those))
+            or f"{selection.matching_rows(rows, those)}"
+            for rows in [pd.DataFrame({"age": [20, 61, 75, 61], "status": ["never married", "married", "Never married", "=1+1"]})]
+            for some in (
+                *("age > 60", "age ≥ 61 age < 75", "age = 20", "age ≤ 20", "age > 60 status contains NEVER", "status is =1+1"),
+                *(
+                    "status not married",
+                    "status contains .*",
+                    "",
+                    "nobody > 1",
+                    "age contains 1",
+                    "status > 1",
+                    "age > __import__('os')",
+                ),
             )
-            for right, clipped in (([0.7, 0.9], [0.4, 0.2]), ([0.9, 0.9], [0.2, 0.2]), ([0.9, 0.7], [np.nan, np.nan]))
-            for base in ([0.08, 0.02], [0.02, 0.08], [0.03, 0.03])
-            for spread in (0.0, 0.01, 0.3)
-            for lost in [np.add(base, spread * np.eye(2 if spread else 1, 2))]
+            for those in [
+                [selection.Condition(a, b.replace("not", "is not"), c) for a, b, c in np.reshape(some.split(), (-1, 3))]
+            ]
         ),
-        " ".join(
-            f"{over_epsilon._value(m, 0.123)} {over_epsilon._apart(m, 0.123)} {over_epsilon._apart(m, 0.123, unit=False)}"
-            for m in ("accuracy", "mean_score")
-        ),
-        mock.patch.object(over_epsilon.tasks, "current_result", lambda *given, **_: shares(given[2]))(over_epsilon.compute)(
-            dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, seed=66101), over_epsilon.Grouping("kind"), None
-        ),  # of a run that no other test trains
-        cost_by_group.sentence(
-            GroupCosts(
-                pd.DataFrame({"group": ["a"], "rows": 30, "non_private_right": 0.9, "lost": 0.1}), np.array([[0.1], [0.2]])
+        "\n".join(
+            f"{place.mock_calls} {made.mock_calls}"
+            for values, test in (
+                ([1, 2.5, 4], "="),
+                ([*"abb"], "contains"),
+                ([*"abb"], "is"),
+                ([f"{k}" for k in range(201)], "is"),
             )
+            for place in [mock.Mock(selectbox=mock.Mock(side_effect=[test, "b"]), text_input=mock.Mock(return_value="2.5"))]
+            for made in [mock.Mock()]
+            if mock.patch.multiple(finder.st, multiselect=lambda *_, **__: ["c"], columns=lambda _, place=place: [place, place])(
+                mock.patch.multiple(
+                    finder,
+                    _found=lambda run, influence, table, at, made=made: made(len(table), at.tolist()),
+                    dataset_of=lambda _, values=values: ns(frame=pd.DataFrame({"c": values})),
+                )(finder.draw)
+            )(ns(spec=spec, row_ids=np.arange(len(values))), None)
+            is None
         ),
-        [
-            [one.title, *one.values, *one.words]
-            for clipped in ([0.3, np.nan], [np.nan, np.nan])
-            for one in cost_by_group._panels(
-                pd.DataFrame(
-                    {"non_private_right": [0.9, 0.72], "lost": [0.03, -0.012], "share": [0.13, 0.87], "clipped": clipped}
-                )
-            )
-        ],
+        "\n".join(
+            mock.patch.object(
+                person.tasks, "current_result", lambda *given, of, **more: [person.st.code(f"{given[:2]} {more}"), None][1]
+            )(view)(lambda people=people: person.st.code(f"{person._influence(*runs[0], people)}"))
+            for people in ([3], [3, 7])
+        ),
+        "\n".join(
+            view(influence_map.headline, runs[0][0], ns(order=[7, 3], newton_norm=np.arange(9) / 7, leaders=leaders))
+            for leaders in (None, ns(norm=np.array([0.77, 0.3])))
+        ),
     ]
 
 
@@ -323,5 +341,31 @@ def data_examples() -> list[object]:
         ),
         mock.patch.object(dataset, "download", lambda name, progress: [progress(size) for size in (10**6, 10**7)])(view)(
             dataset._download, ns(name="adult", megabytes=4.0)
+        ),
+        mock.patch.object(upload, "demo", mock.Mock(return_value=True))(view)(upload.draw_upload),
+        "\n".join(
+            mock.patch.multiple(upload.session, carry=lambda key: dataset.st.code(key), drop=lambda name: dataset.st.code(name))(
+                view
+            )(
+                upload.forget,
+                name,
+                **{upload.session._KEY: {"a": ns(table=table)}, upload._TABLE: ("f", table), upload._TURN: 3} | more,
+            )
+            for table in ["rows"]
+            for name, more in (
+                ("a", {upload._MARKED: 1}),
+                ("b", {}),
+                ("a", {upload._TABLE: ("f", "others")}),
+                ("a", {upload._TABLE: None}),
+            )
+        ),
+        view(upload._next_file),
+        mock.patch.object(upload.session, "hold", mock.Mock(return_value=[ns(title="old *one*")]))(
+            mock.patch.object(upload.st, "rerun", mock.Mock(side_effect=lambda: dataset.st.code("again")))(view)
+        )(upload._use, ns(name="n"), upload="true"),
+        "\n".join(
+            f"{mock.patch.object(upload.st, 'session_state', state)(upload._once)('k', *given, lambda: 'made')} {state}"
+            for given in [("t", "s")]
+            for state in ({}, *({"k": (*kept, "kept")} for kept in (given, ("another", "s"), (given[0], "another"))))
         ),
     ]

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from streamlit.runtime.state.session_state import SessionState
 from streamlit.testing.v1 import local_script_runner
 from support import mostly_long
 from support_kept import LONG, Numbers, numbers, numbers_in, same, words
@@ -202,9 +203,10 @@ def file_of(mime: str, data: Any) -> Numbers:
 
 @pytest.fixture
 def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Parts of a page by their names: if they show real rows and name their run, words of pictures, saved files, and sizes."""
+    """Parts of a page by their names: if they show real rows and name their run, words of pictures, saved files, sizes, and what
+    controls call."""
     found, keep, button, observe = dict[str, Any](), recorder.keep, st.download_button, view.tasks.observe
-    parse = local_script_runner.parse_tree_from_messages
+    parse, register = local_script_runner.parse_tree_from_messages, SessionState.register_widget
 
     def keep_part(key: str, part: Any, *, rows: bool = False, of: Any = None) -> None:
         found[key] = [rows, of is not None]
@@ -230,6 +232,12 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         found["sizes"] = [words(sizes), *numbers_in(sizes)]
         return parse(messages)
 
+    def registered(state: Any, control: Any, key: str | None) -> Any:
+        given = f"{[one if isinstance(one, str | int | float) else type(one).__name__ for one in control.callback_args or ()]}"
+        found[f"call {key}"] = [getattr(control.callback, "__name__", ""), words(given), *numbers_in(given)]
+        return register(state, control, key)
+
+    monkeypatch.setattr(SessionState, "register_widget", registered)
     monkeypatch.setattr(local_script_runner, "parse_tree_from_messages", parsed)
     monkeypatch.setattr(saved, "load", partial(saved.load, Path(__file__).with_name("kept_verdicts.json")))
     monkeypatch.setattr(list_attacks()["quantile-regression"], "most_targets", 2)  # each takes a regression
