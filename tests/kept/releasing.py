@@ -4,7 +4,9 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -19,11 +21,13 @@ from dpviz.datasets.sources import own
 from dpviz.datasets.table import encoder
 from dpviz.datasets.table.encoder import Encoder
 from dpviz.experiments.run.resolve import resolve
+from dpviz.experiments.run.setup import setup_for
 from dpviz.experiments.run.spec import RunSpec
 from dpviz.mechanisms.results import Fit
 from dpviz.privacy.budget import Budget
 from dpviz.releasing import bounds, card, grid, model, ranges, training, tuning
 from dpviz.releasing.grid import Published
+from dpviz.spending.ledger import Ledger
 
 
 def bounds_examples() -> Iterator[Any]:
@@ -128,7 +132,8 @@ def ranges_examples() -> Iterator[Any]:
     s = own.get(
         ranges.declare_privately(RunSpec(d, mechanism="dp-gd"), d, Budget(1.0, 1e-06), random.Random(3), True).dataset
     ).spec
-    yield [s.ranges, s.categories, s.proposed]
+    m = training.release(RunSpec(d, mechanism="dp-gd", epsilon=2.0), private_ranges=True)
+    yield [s.ranges, s.categories, s.proposed, m.of_ranges, m.calibration.budget, m.rows, len(m.calibration.conditions)]
     c = own.get(d.name)
     d = replace(d, name=own.hold(replace(c, spec=replace(c.spec, proposed=("a", "c"), ranges={"a": (0, 40), "c": (0, 3000)}))))
     yield [
@@ -295,13 +300,55 @@ def tuning_examples() -> Iterator[Any]:
 
 
 def releasing_examples() -> Iterator[Any]:
+    shown, ranged, book = (
+        RunSpec("iris", mechanism="dp-sgd", epsilon=90.0, seeds=2),
+        RunSpec("iris", ranges="private"),
+        mock.Mock(Ledger),
+    )
     yield from [
+        "\n".join(
+            refusal(lambda spec=spec, how=how: training.release(spec, **how))
+            for spec, how in (
+                ("teaching", {}),
+                (replace(shown, seed=3), {}),
+                (shown, {"all_rows": 1}),
+                (shown, {"unproved": "no"}),
+                (shown, {"ranges_from_data": None}),
+                (shown, {"private_ranges": 0}),
+                (shown, {"tried": 0}),
+                (shown, {"tried": 10_001}),
+                (shown, {"ledger": "f"}),
+                (shown, {}),
+                (shown, {"public_n": 1, "all_rows": True}),
+                (shown, {"public_n": 90}),
+                (shown, {"public_n": 90, "all_rows": True, "ranges_from_data": True}),
+                (shown, {"private_ranges": True}),
+                (RunSpec("teaching", mechanism="dp-gd"), {"audit_runs": 39}),
+            )
+        ),
+        "\n".join(
+            refusal(lambda place=place: training.check_place(place))
+            for place in (Path("/"), Path("/no/such/place"), Path("/dev/null/a"))
+        ),
+        [
+            refusal(lambda: tuning.private_search(ranged, {"lam": [0.1, 0.2]}, private_ranges=True, ledger=book)),
+            len(book.mock_calls),
+            *(
+                [made.accuracy > 0.7, made.default > 0.7, made.naive, made.each, made.release.searched]
+                for made in [tuning.compare_search(shown, {"lam": [0.1, 0.2]})]
+            ),
+        ],
+        [
+            tuning._after_preparations(setup_for(spec).dataset, Budget(3.0, 1e-3))
+            for spec in (shown, RunSpec("census-300", mechanism="dp-gd", ranges="private"))
+        ],
         card._plain("a_b *c* <i> 1-2"),
         [
             [grid.step_of(s) for s in (1e-20, 0.3, 5.0)],
             [grid.public_step(*some) for some in ((100, 0.5, 0.1), (100, 4.0, 0.1), (100, 0.5, 3.0), (10**12, 1.0, 1.0))],
         ],
         grid.add_on_grid(np.array([0.3, -0.7]), 0.01, "gaussian", 0.002, random.Random(1)),
+        grid.add_on_grid(np.array([0.3, -0.7]), 0.01, "gaussian", 0.0, random.Random(1)),
         grid.add_on_grid(np.array([0.3, -0.7]), 0.01, "gamma-sphere", float("nan"), random.Random(1)),
         [
             grid.add_grid_slack(built, built.calibrate(make_problem().setting, Budget(e, d)), 5).proved_budget
