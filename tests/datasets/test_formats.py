@@ -95,28 +95,6 @@ def test_parquet_is_the_same_table_as_csv() -> None:
     assert_refused(read_file, nested.getvalue(), match="a: holds values of type list")
 
 
-def test_a_workbook_is_the_same_table_as_csv() -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    pytest.importorskip("python_calamine")
-    book = openpyxl.Workbook()
-    book.active.title = "empty"
-    for name in ("people", "other"):
-        sheet = book.create_sheet(name)
-        sheet.append(list(FRAME))
-        for row in FRAME.itertuples(index=False):
-            sheet.append([None if row.age == 25 else row.age, row.job, row.label])
-    out = io.BytesIO()
-    book.save(out)
-    read = read_table(out.getvalue())
-    assert read.frame.shape == (20, 3)
-    assert np.isnan(read.frame["age"].iloc[5])
-    assert read.frame["age"].iloc[6] == 26.0
-    assert "The sheet 'people' of the workbook was read." in read.notes[0]
-    assert "'other'" in read.notes[1]
-    assert read_file(out.getvalue(), limits=Limits(rows=20)).frame.shape == (20, 3)
-    assert_refused(read_file, out.getvalue(), limits=Limits(rows=19), match="more than 19 rows")
-
-
 @pytest.mark.parametrize(
     ("name", "values", "like"),
     [

@@ -1,6 +1,5 @@
 """Words that stand for gaps, found by rule and named by a person; remarks on a table, and those that would be wrong."""
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -125,25 +124,6 @@ def test_frames_of_all_libraries_are_alike(kind: str) -> None:
 def test_a_column_of_numbers_in_objects_is_no_identifier() -> None:
     frame = pd.DataFrame({"x": pd.Series([k + 0.5 for k in range(200)], dtype=object), "y": [k % 2 for k in range(200)]})
     assert dpviz.dataset(frame, target="y").feature_names[0] == "x"
-
-
-def test_a_workbook_reads_the_sheet_that_is_named_and_no_hidden_one() -> None:
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    secret, shown = book.active, book.create_sheet("shown")
-    other = book.create_sheet("other")
-    secret.title, secret.sheet_state = "secret", "hidden"
-    for sheet, name in ((secret, "a"), (shown, "b"), (other, "c")):
-        sheet.append([name, "z", "label"])
-        for k in range(20):
-            sheet.append([k, k % 3, k % 2])
-    out = io.BytesIO()
-    book.save(out)
-    assert made(out.getvalue()).dataset.feature_names[0] == "b"
-    assert made(out.getvalue(), sheet="other").dataset.feature_names[0] == "c"
-    assert made(out.getvalue(), sheet="secret").dataset.feature_names[0] == "a", "where it is asked for"
-    assert_refused(made, out.getvalue(), sheet="none", match="unknown value 'none'")
-    assert_refused(made, rows(0, "a"), sheet="other", match="part of a workbook")
 
 
 def test_the_same_rows_from_another_file_have_its_notes(tmp_path: Path) -> None:
