@@ -1,8 +1,10 @@
 """Examples of `dpviz.experiments` in rare states: noise, sensitivity, the first page, trials, answers and sweeps."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -35,6 +37,7 @@ def noise_examples() -> Iterator[Any]:
                 ("output-gaussian", {}),
             )
         ],
+        [noise_comparison.accountable_methods(replace(DESCENT, dataset="census-300", ranges="private"))],
         " ".join(noise_comparison.accountable_methods(replace(DESCENT, model="mlp-4"))),
         [
             [one.needed, one.ratio, one.refusal.replace(" ", "-")]
@@ -266,6 +269,20 @@ def sweeps_examples() -> Iterator[Any]:
                 replace(usual, spec=OUTPUT),
             )
         ],
+        [len(Cell(replace(DESCENT, mechanism="dbdp"), (1e-9, 2.0), range(2)).attempt())],
+        [
+            mock.patch.multiple(cells, THREADS_FROM=least, _ENTRIES=most, processors=mock.Mock(return_value=5))(
+                lambda: cells.workers_for([usual, Cell(replace(usual.spec, dataset="census-1000"), (1.0,), range(1))])
+            )()
+            for least, most in ((961, 10**6), (960, 10**6), (960, 64_801), (960, 9))
+        ],
+        [
+            cluster._look(mock.Mock(**{"sync.return_value": {"workers": workers}}), alone) is None
+            for workers in ({}, {"a": 1})
+            for alone in (None, time.monotonic() - 30)
+        ],
+        refusal(lambda: cluster._look(mock.Mock(scheduler=None), None)),
+        refusal(lambda: cluster._look(mock.Mock(**{"sync.return_value": {"workers": {}}}), time.monotonic() - 61)),
         [
             cells.workers_for([usual]),
             cells.workers_for([]),

@@ -189,6 +189,17 @@ def rare_runs_examples() -> Iterator[Any]:
             for problems in [[]]
             for s in [dpviz.RunSpec.from_query(query, problems)]
         ],
+        [
+            resolve.automatic_lam(dpviz.RunSpec(mechanism=name).build(), "logistic", 3000, 9, dpviz.Budget(0.3, 1e-5), persons)
+            for name in ("amp", "objective-tight", "output-gaussian")
+            for persons in (0, 4)
+        ],
+        [resolve.fresh_noise()(lambda: len(resolve._fresh.get()))(), resolve._fresh.get()],
+        [
+            run.public_setting(replace(private, row_scaling=s, epsilon=9.0), 50_000, d).preparations
+            for s in ("automatic", "standardised")
+            for d in (3, 4000)
+        ],
         [setup.class_weights(one) for one in weighted],
         [setup.all_rows_of(one, dpviz.load_dataset("teaching")).class_weights for one in weighted],
         [

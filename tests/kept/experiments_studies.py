@@ -68,6 +68,20 @@ def costs_examples() -> Iterator[Any]:
         ),
         "\n".join(f"{majority_baseline.training_loss_note(c, runs[0], 0.0123)}" for c in COSTS),
         "\n".join(f"{majority_baseline.training_loss_note(COSTS[6], spec, 0.0123)}" for spec in runs + others),
+        "\n".join(
+            f"{measure}: {why.cause.name} {why.fix}"
+            for known in (None, COSTS[2])
+            for made in [dpviz.run(replace(DESCENT, epsilon=0.02, seeds=3))]
+            for names in [["accuracy", "balanced-accuracy", "roc-auc", "log-loss", "f1"]]
+            for measure, why in majority_baseline.guessing(
+                made,
+                names,
+                made.metrics,
+                made.setup.baselines,
+                known and replace(cost.split_cost(made), noiseless=known.noiseless),
+            ).items()
+        ),
+        majority_baseline._by_hand(replace(DESCENT, params={"steps": 0, "noise": "published", "step_size": 0.5})),
         [
             majority_baseline.looks_no_better(tied, theta, metric)
             for theta in (np.zeros((2, 27)), dpviz.run(tied).theta)
@@ -176,6 +190,7 @@ def groups_examples() -> Iterator[Any]:
                 ("age", (np.nan,)),
             )
         ),
+        " ".join(f"{q:g}" for q in groups._quantiles(np.array([-0.9, -0.004, 0.9]), (0.25, 0.5, 0.75))),
         groups.measure_groups(
             np.array([[0.3, -0.2, 0.0, 0.7, -0.1], [-1.0, 0.4, 0.2, -0.3, 0.6]]),
             np.array([1.0, -1.0, 1.0, 1.0, -1.0]),

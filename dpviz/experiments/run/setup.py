@@ -75,11 +75,16 @@ class Setup:
         """Problems on these rows by their regularisation, which keep their optima as long as the rows are kept."""
         return {}
 
+    @property
+    def majority_label(self) -> Floats:
+        """(1,) the most frequent training label; a tie goes to +1."""
+        return np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
+
     @cached_property
     def majority(self) -> Baseline:
-        """The most frequent training label for everyone; a tie goes to +1."""
-        label = 1.0 if self.problem.rows.y.sum() >= 0 else -1.0
-        return Baseline(float((self.test.y == label).mean()), float((self.problem.rows.y == label).mean()), float("nan"), None)
+        """The most frequent training label for everyone."""
+        tested, trained = (float((rows.y == self.majority_label).mean()) for rows in (self.test, self.problem.rows))
+        return Baseline(tested, trained, float("nan"), None)
 
     @cached_property
     def held_out(self) -> Setup:
@@ -98,8 +103,7 @@ class Setup:
     def baselines_in(self, metrics: Sequence[str]) -> pd.DataFrame:
         """`baselines` in these metrics, which may have levels of their own."""
         model, theta = self.reference.model, self.reference.optimum[None]
-        label = np.array([1.0 if self.problem.rows.y.sum() >= 0 else -1.0])
-        tables = [measure_models(model, theta, self.test, labels, metrics) for labels in (None, label)]
+        tables = [measure_models(model, theta, self.test, labels, metrics) for labels in (None, self.majority_label)]
         return pd.concat(tables).set_axis(["non-private", "majority"])
 
 

@@ -109,8 +109,8 @@ def epsilon_for(spec: RunSpec, target: float, low: float = 0.01, high: float = 1
     if value is None:
         raise InvalidInput("target", f"{target:g} is not reached up to ε = {high:g}", "Give a lower accuracy.")
     rows = [(f"ε = {row.epsilon:g}", 100 * float(row.mean), bool(row.mean >= target)) for row in band.itertuples()]
-    made = _number(value, 0.0, rows, "test accuracy in percent")
-    return replace(made, low=0.99 * (least or low), high=1.01 * (most or np.inf))
+    ends = 0.99 * (least or low), 1.01 * (most or np.inf)
+    return Answer(value, *ends, (), _evidence(rows), "test accuracy in percent")
 
 
 def most_influential(spec: RunSpec, shown: int = 6) -> Answer:

@@ -112,7 +112,6 @@ def _compared(result: Result, metric: Metric, private: Floats, noiseless_run: No
     """Values (S,) of private models beside all that they are compared with."""
     setup = result.setup
     base = setup.baselines_in([metric.id])[metric.column]
-    label = np.array([1.0 if setup.problem.rows.y.sum() >= 0 else -1.0])
     return Cost(
         private,
         _measured(setup, metric, noiseless_run.theta, noiseless_run.labels),
@@ -122,7 +121,7 @@ def _compared(result: Result, metric: Metric, private: Floats, noiseless_run: No
         noiseless_run,
         result.expected_value(metric.id),
         uncertainty(setup, metric, result.theta, result.labels),
-        floor_error=uncertainty(setup, metric, setup.reference.optimum[None], label),
+        floor_error=uncertainty(setup, metric, setup.reference.optimum[None], setup.majority_label),
     )
 
 

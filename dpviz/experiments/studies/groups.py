@@ -249,10 +249,9 @@ def report(made: Releases, grouping: Grouping) -> GroupReport:
     setup = setup_for(made.spec)
     groups = group(setup.dataset, grouping, len(setup.split.test))
     parts = [_draws(setup, groups, release) for release in made.at]
-    label = 1.0 if setup.problem.rows.y.sum() >= 0 else -1.0
     base = {
         "non-private": _scores(setup, setup.reference.optimum[None], None),
-        "majority": _scores(setup, setup.reference.optimum[None], np.array([label])),
+        "majority": _scores(setup, setup.reference.optimum[None], setup.majority_label),
     }
     baselines = [_tidy(setup, groups, scores, model != "majority").assign(model=model) for model, scores in base.items()]
     return GroupReport(

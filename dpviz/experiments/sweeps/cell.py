@@ -52,7 +52,7 @@ class Cell:
         values["mechanism"] = self.spec.mechanism  # an automatic one may be another at other budgets
         if self.metrics:
             values["metrics"] = self.metrics
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(values).encode()).hexdigest()
 
     def compute(self, monitor: Monitor = ignore) -> pd.DataFrame:
         """The cell's tidy table.
@@ -73,12 +73,8 @@ class Cell:
         refused: list[tuple[float, InvalidInput]] = []
         try:
             table = self.compute(monitor)
-        except InvalidInput as problem:
-            table = pd.DataFrame()
-            if len(self.epsilons) == 1:
-                refused.append((self.epsilons[0], problem))
-            else:
-                table = self._one_by_one(refused, monitor)
+        except InvalidInput:
+            table = self._one_by_one(refused, monitor)
         table.attrs = {
             "seconds": time.thread_time() - start,
             "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],
