@@ -55,30 +55,6 @@ def test_what_fails_leaves_the_old_file_and_nothing_else(name: str, tmp_path: Pa
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_stale_parts_go_and_young_ones_stay(tmp_path: Path) -> None:
-    young, folders = files.part_folder(tmp_path), [tmp_path / name for name in (".part-old", ".part-abcdefgh.kept", "kept")]
-    for folder in folders[:2]:
-        files.write(folder / "inside", b"half")
-    files.write_folder(folders[2], {"inside": b"whole"})  # the young part of the same name goes at once
-    for folder in (folders[0], folders[2]):
-        os.utime(folder, (0, 0))
-    files.remove_stale_parts(tmp_path, 1000)
-    assert {p.name for p in tmp_path.iterdir()} == {young.name, "kept"}
-    files.remove_stale_parts(tmp_path / "nowhere", 0)
-
-
-def test_what_is_half_written_is_removed_at_the_end_of_a_process(tmp_path: Path) -> None:
-    mine, other = tmp_path / f"{files.PART}mine", tmp_path / f"{files.PART}other"
-    for part in (mine, other):
-        part.write_bytes(b"half")
-    files._writing.update({mine, tmp_path / "gone already"})
-    try:
-        files.remove_own_parts()
-    finally:
-        files._writing.clear()
-    assert (mine.exists(), other.exists()) == (False, True)
-
-
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A small checkout with one file a room."""

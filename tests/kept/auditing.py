@@ -35,6 +35,12 @@ def attacks_base_examples() -> Iterator[Any]:
             base.row_gaussians(base.Shadows(sh.signals[:20], sh.member[:20], sh.population[:20]), False),
         ],
         [
+            base.row_gaussians(base.Shadows(z, np.arange(n)[:, None] < [0, 1, 2, 40], z), members)
+            for n in (64, 63)
+            for z in [np.cos(np.arange(4.0 * n)).reshape(n, 4) + np.arange(4.0)]
+            for members in (True, False)
+        ],
+        [
             [
                 (base.get_attack(name).score(ta, sh, seen.append), len(seen), max(seen, default=0))[1:]
                 for name in base.list_attacks()
