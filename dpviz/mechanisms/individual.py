@@ -100,10 +100,9 @@ def path_epsilon(
     size = max(64, _BLOCK // steps)
     problem.model.prepare(problem.rows)
 
-    def work(s: int, tick: Monitor) -> Floats:
+    def work(s: int, _: Monitor) -> Floats:
         out = np.empty(n)
         for start in range(0, n, size):
-            tick(start / n)
             block = slice(start, min(start + size, n))
             norms = problem.model.gradient_norms(chosen[s], problem.rows.take(block))
             out[block] = epsilons(divergence(norms, chosen[s]), calibration.budget.delta, ORDERS)

@@ -9,11 +9,11 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from support_kept import answer, numbers_in, shares
+from support_kept import answer, numbers_in, refusal, shares
 
 import dpviz
 import dpviz.dashboard.lessons.view  # the whole list of lessons, before an example cuts it short
-from dpviz.cli import answers, main, metrics, run, show, start, sweep
+from dpviz.cli import answers, main, metrics, progress, run, show, start, sweep
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
@@ -210,6 +210,36 @@ def cli_examples() -> Iterator[Any]:
             if [mock.patch(f"dpviz.cli.{file}.check_integer", limits)(main.main)(words.split()) for file, words in LIMITED]
         ),
         [sweep._jobs(text) for text in ("-1", "1", "3")],
+        answer("list mechanisms --json"),
+        answer("list claims --json"),
+        answer(
+            "calibrate 'http://127.0.0.1:8501/Privacy?dataset=teaching&compare=output-gaussian' --mechanism dp-gd --accountants"
+        ),
+        # a connection to a cluster that answers, and one that does not
+        "\n".join(
+            mock.patch.dict(sys.modules, dict.fromkeys(("distributed", "logging", "dpviz.experiments.sweeps.cluster"), calls))(
+                lambda: refusal(lambda: sweep._client("tcp://here:1").__enter__())
+            )()
+            + re.sub(" id='[0-9]+'", "", f"{calls.mock_calls}")
+            for problem in (None, OSError())
+            for calls in [
+                mock.MagicMock(
+                    **{"Client.side_effect": problem, "root.manager.loggerDict": ["tornado.access", "dpviz"], "CRITICAL": 50}
+                )
+            ]
+        ),
+        # a progress bar by two clocks
+        "\n".join(
+            str(screen.mock_calls)
+            for clock in ([5.0, 50.0, 51.0, 80.0, 99.0], [5.0, 5.1, 5.15, 5.19, 9.0])
+            for screen in [mock.Mock()]
+            for bar in [mock.patch.object(progress.time, "monotonic", mock.Mock(side_effect=clock))(progress.Bar)(screen)]
+            if [
+                mock.patch.object(progress.time, "monotonic", mock.Mock(side_effect=clock[1:]))(
+                    lambda bar=bar: [*map(bar, (0.25, 0.3, 0.55, 1.0)), bar.__exit__(), bar.__exit__()]
+                )()
+            ]
+        ),
         [len(metrics.chosen_metrics(some)) for some in (["all"], ["all", "recall@precision=0.6"], ["f1", "f1"], [])],
     ]
 

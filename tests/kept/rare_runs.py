@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from kept.mechanisms import can
 from support import make_problem
-from support_kept import refusal
+from support_kept import progress, refusal
 
 from dpviz.common.paid import Paid
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training, all_rows, attack, get_mechanism, list_mechanisms, protection, rules
+from dpviz.mechanisms.gradient import pidp_sgd_rule
 from dpviz.models import Rows, get_model
 from dpviz.privacy.budget import Budget
 
@@ -240,6 +241,34 @@ def rare_runs_examples() -> Iterator[Any]:
             [one.for_row().noise_scale, one.noiseless().notes[0].split(), one.noiseless().for_row().noise_scale]
             for c in [protection.calibrate(built[5], several[0].setting, budget)]
             for one in (c, replace(c, noise_scale=0.7))
+        ],
+        # rows that have used up their budget, a search that stops, and rows that pass a rule, at a small and a large budget
+        *(
+            [fit, progress(lambda listen, b=one, t=training: b.fit(replace(t, monitor=listen)))]
+            for name, params in (
+                ("renyi-filter", {"full_steps": 3, "stretch": 4.0, "clip_norm": 0.3}),
+                ("dp-agd", {}),
+                ("pidp-sgd", {"rule": "threshold", "rounds": 3, "local_steps": 2, "batch_size": 2, "threshold": 0.02}),
+            )
+            for one in [get_mechanism(name).from_params(params)]
+            for declared in [[one.calibrate(problem.setting, Budget(e, 1e-3)) for e in (0.5, 30.0)]]
+            for training in [Training(problem, declared, spawn(5, 2))]
+            for fit in [one.fit(training)]
+        ),
+        [
+            [
+                rule.passes(np.array([[[0.0, c, -c / 3] for c in (0.0, 0.003, 0.008, 0.02)]] * 2), declared, draws),
+                pidp_sgd_rule.refused_replicas(
+                    np.array([[0.0, c, -c / 3] for c in (0.0, 1.3, 4.1, 0.2)] * 2), declared, draws, s
+                ),
+                rule._intended(np.array([0.1, 0.02, 0.3, 0.02]), True),
+            ]
+            for model, n in (("logistic", 2000), ("svm", 2000), ("logistic", 24))
+            for s in [make_problem(n, 3, 0.05, model).setting]
+            for declared in [[get_mechanism("pidp-sgd")().calibrate(s, Budget(e, 1e-3)) for e in (0.5, 30.0)]]
+            for draws in [np.array([[0.1, -0.05, 0.02], [0.01, 0.02, -0.09], [0.2, 0.1, 0.3], [-0.03, -0.02, -0.1]])]
+            for kind in ("literal", "threshold", "fraction")
+            for rule in [pidp_sgd_rule.Rule(kind, s, 0.02, 0.3)]
         ],
         # seeds in two groups, rows in one part or more, and losses along a line with and without clipping
         [
