@@ -248,7 +248,7 @@ def rare_runs_examples() -> Iterator[Any]:
             for name, params in (
                 ("renyi-filter", {"full_steps": 3, "stretch": 4.0, "clip_norm": 0.3}),
                 ("dp-agd", {}),
-                ("pidp-sgd", {"rule": "threshold", "rounds": 3, "local_steps": 2, "batch_size": 2, "threshold": 0.02}),
+                ("pidp-sgd", {"rule": "threshold", "rounds": 6, "local_steps": 5, "batch_size": 2, "threshold": 0.1}),
             )
             for one in [get_mechanism(name).from_params(params)]
             for declared in [[one.calibrate(problem.setting, Budget(e, 1e-3)) for e in (0.5, 30.0)]]
