@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import view
+from support_kept import drawn, view
 
 import dpviz
 from dpviz.auditing.runs import one_run_of
@@ -150,6 +150,18 @@ def audit_examples() -> list[object]:
             for some in (every, every[1:2])
         ),
         one_training.detectable_noise(ns(visible_share=None, most=3.214)),
+        "\n".join(
+            mock.patch.object(attack, "attacks_persons", lambda _, persons=persons: persons)(
+                mock.patch.object(
+                    attack.watching,
+                    "draw_live",
+                    lambda task, draw, *rest, **more: [attack.st.code(f"{task} {rest} {more}"), draw()],
+                )(view)
+            )(lambda draw=draw: draw(ns(results=[]), spec))
+            for draw in (attack.headline, lambda task, spec: ordinary_rows._headline(task, spec, 1024))
+            for persons in (True, False)
+        ),
+        "\n".join(view(attack.other_run, ns(attack=a, spec=spec)) for a in (None, ns(accuracy=0.731))),
     ]
 
 
@@ -232,4 +244,5 @@ def accounting_examples() -> list[object]:
             )(comparison.usefulness, ns(run=spec, mechanism=ns(id="dp-gd"), calibration=calibration_of(spec)), theme, [])
             for n in (199, 200)
         ),
+        [drawn(ledger._parts(one, one.total(), most, spec, theme)) for one in held[1:] for most in (None, limit)],
     ]

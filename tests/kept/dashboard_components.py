@@ -5,14 +5,17 @@ from types import SimpleNamespace as ns
 from unittest import mock
 
 import numpy as np
-from support_kept import view
+from support_kept import refusal, shares, view
 
 import dpviz
+from dpviz.dashboard.claims import views as claims
 from dpviz.dashboard.components import charts, panels
 from dpviz.dashboard.frame import fields, page, server, sidebar
 from dpviz.dashboard.jobs import cached_runs, job, tasks, watching
+from dpviz.dashboard.lessons import view as lessons
 from dpviz.dashboard.story import playing, scenes
 from dpviz.dashboard.trade_off import presets
+from dpviz.experiments.studies import answers
 from dpviz.figures import style
 
 
@@ -148,7 +151,7 @@ def components_examples() -> list[object]:
             for a, b in ((False, True), (True, False))
         ),
         "\n".join(
-            server.importlib.import_module("dpviz.dashboard.lessons.view").sentence(
+            lessons.sentence(
                 ns(options={"a": "One", "b": "Two", "c": "Three"}, unit=unit), ns(value=value, low=low, high=high, right=right)
             )
             for unit, value, low, high, right in (
@@ -177,7 +180,7 @@ def components_examples() -> list[object]:
         ),
         "\n".join(
             view(
-                server.importlib.import_module("dpviz.dashboard.claims.views").test_again,
+                claims.test_again,
                 [ns(claim=1, task=None, at_work=False)] * count,
                 {"thorough": fields.choice("thorough", "Thorough", {"": "a", "yes": "b"}, "")},
                 3,
@@ -185,7 +188,7 @@ def components_examples() -> list[object]:
             for count in (1, 2)
         ),
         [
-            server.importlib.import_module("dpviz.dashboard.claims.views")._weight(ns(finding=finding, claim=ns(privacy=privacy)))
+            claims._weight(ns(finding=finding, claim=ns(privacy=privacy)))
             for finding in (None, *(ns(verdict=ns(outcome=outcome)) for outcome in presets.Outcome))
             for privacy in (True, False)
         ],
@@ -280,4 +283,73 @@ def components_examples() -> list[object]:
         ),
         f"{charts.tables.csv(charts.pd.DataFrame({'a,b': ['=1', 'x', '-3'], 'c': [1, 2.5, None]}, [7, 8, 9]))} "
         f"{charts.tables.unique_names([*'abab'])}",
+        "\n".join(
+            refusal(lambda text=text: lessons.GIVEN.read(text)) or lessons.GIVEN.write(lessons.GIVEN.read(text))
+            for text in ("cost:11.0,attack:60.25", "best:dp-gd", "none:3", "cost", "cost:x", "best:none", "")
+        ),
+        "\n".join(  # a lesson that is asked, answered rightly or wrongly, shown and handed in
+            mock.patch.multiple(
+                lessons.tasks,
+                last_result=lambda section, known=known, answer=answer: {"cost": answer} if section in known else None,
+                current_result=lambda *given, answered=answered, answer=answer, **more: [
+                    page.st.code(f"{given[:2]} {more} {shares(given[2]) if given[0] == 'handed-in' else ''}"),
+                    {"cost": answer} if answered else None,
+                ][1],
+            )(
+                mock.patch.multiple(lessons.address, amend=lambda _: page.st.code("amended"))(
+                    mock.patch.multiple(
+                        lessons.charts, chart=lambda figure, key, text, data: page.st.code(f"{key} {text} {figure.data[0].x}")
+                    )(
+                        mock.patch.object(
+                            lessons.links, "page_link", lambda *given, run, **more: page.st.code(f"{given} {more}")
+                        )(mock.patch.object(lessons.tables, "table", lambda rows, heads: page.st.code(f"{rows} {heads}"))(view))
+                    )
+                )
+            )(
+                lambda: [
+                    lessons._lesson({"lesson": lessons.GIVEN}, lessons.BY_ID["cost"], theme),
+                    page.st.code(f"{[lessons._mark(name, lessons.GIVEN.value()) for name in ('cost', 'attack')]}"),
+                    lessons._progress(page.st.empty(), lessons.GIVEN.value()),
+                ],
+                **{lessons.GIVEN.key: replies, lessons._ASKED: asked},
+            )
+            for answer in [
+                answers.Answer(
+                    11.0,
+                    10.5,
+                    11.5,
+                    (),
+                    charts.pd.DataFrame([("p", 3.0, True), ("q", 4.0, False)], columns=["name", "value", "chosen"]),
+                    "x",
+                )
+            ]
+            for replies, asked, answered, known in (
+                ("", ("", None), False, ()),
+                ("", ("attack", None), True, ()),
+                ("", ("cost", None), True, ()),
+                ("", ("cost", 11.0), True, ("lesson-cost",)),
+                ("cost:11.0,attack:7.0", ("cost", 11.0), True, ("handed-in",)),
+                ("cost:9.0", ("cost", 9.0), True, ("lesson-cost",)),
+                ("attack:9.0", ("cost", 11.0), False, ()),
+            )
+        ),
+        "\n".join(
+            f"{made.finding} {made.again} {made.at_work} {cancelled.mock_calls}"
+            for state in (None, *job.State)
+            for task in [state and ns(results=["first", "last"])]
+            for cancelled in [mock.Mock()]
+            for made in [
+                mock.patch.multiple(claims.saved, load=lambda: ns(findings={"c": "saved"}))(
+                    mock.patch.multiple(claims.tasks, find=lambda _, task=task: task)(
+                        mock.patch.object(claims.watching, "state", lambda _, state=state: state)(claims._shown)
+                    )
+                )(ns(id="c"), False, 3)
+            ]
+            if mock.patch.object(claims.watching, "cancel", cancelled)(claims.cancel)([1, 2]) is None
+        ),
+        "\n".join(
+            claims.sentence(some)
+            for one in presets.Outcome
+            for some in ([one], [one, one], [one, None, one, *presets.Outcome], [None])
+        ),
     ]

@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import shares, view
+from support_kept import refusal, shares, view
 
 import dpviz
 from dpviz.dashboard.frame import page, ranking
@@ -54,6 +54,20 @@ def groups_examples() -> list[object]:
                     {"non_private_right": [0.9, 0.72], "lost": [0.03, -0.012], "share": [0.13, 0.87], "clipped": clipped}
                 )
             )
+        ],
+        "\n".join(
+            refusal(lambda text=text, read=read: read.append(over_epsilon.CUTS.read(text)))
+            or f"{over_epsilon.CUTS.write(*read)}: {over_epsilon.CUTS.knob.in_words(*read)}"
+            for text in ("30, 45.5", "45,30", "30,30", "nan,3", "x", "-1e9")
+            for read in [[]]
+        ),
+        "\n".join(
+            refusal(lambda some=some: over_epsilon.CUTS.knob.check("Cuts", some))
+            for some in ([1.0, np.nan], "x", 3.0, (2.0, 5.0), [5.0, 2.0])
+        ),
+        [
+            over_epsilon.is_number(dpviz.RunSpec(name), column)
+            for name, column in (("teaching", "x1"), ("teaching", "kind"), ("teaching", "none"), ("gone", "x1"))
         ],
     ]
 

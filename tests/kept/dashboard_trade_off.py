@@ -6,12 +6,12 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from support_kept import view
+from support_kept import refusal, view
 
 import dpviz
 from dpviz.dashboard.frame import page, sidebar
 from dpviz.dashboard.jobs import cached_runs, job
-from dpviz.dashboard.one_run import sections
+from dpviz.dashboard.one_run import sections, views
 from dpviz.dashboard.trade_off import curves, method_comparison, presets, running, settings, tuning
 from dpviz.experiments.run.metrics import METRICS
 from dpviz.experiments.run.setup import calibration_of
@@ -200,5 +200,85 @@ def trade_off_examples() -> list[object]:
             f"{len(one.store.mock_calls)}"
             for made in (problem, pd.DataFrame({"a": [1]}))
             for one in [running.SweepJob("key", [], mock.Mock())]
+        ),
+        "\n".join(  # all that the page asks for, and nothing
+            view(lambda: page.st.code(f"{settings.read({one.key: one for one in settings.fields_of(spec)}, spec)}"), **state)
+            for state in (
+                {
+                    "methods": "dp-gd,cms-output",
+                    "knobs": "dp-gd.steps:7",
+                    "from": "0.3",
+                    "to": "3.0",
+                    "points": "2",
+                    "want": "70.5",
+                }
+                | {"shown": "objective", "band": "mean", "odds": "true", "tune": "lam,step_size", "by": "optimality_gap"}
+                | {"figure": min(presets.catalogue.PANELS)},
+                {"metric": "log-loss", "want": "0.4", "shown": "metric"},
+                {},
+            )
+        ),
+        "\n".join(
+            " ".join(
+                f"{[mark.name for mark in one.marks]} {[(part.start, part.end) for part in one.parts]}" for one in pair if one
+            )
+            for run, a in (
+                *((outcomes[0], a) for a in outcomes[:3]),
+                (outcomes[0], outcomes[1].measured_by("log-loss")),
+                (outcomes[2], outcomes[1]),
+            )
+            for pair in [views._with_overlay(views._useful(run)[0], views._attacked(run)[0], run, a)]
+        ),
+        "\n".join(
+            refusal(
+                lambda able=able, found=found: found.append(
+                    mock.patch.object(method_comparison, "replace", lambda _, mechanisms: mechanisms)(able)(
+                        ns(named={"dp-gd": 1, "dbdp": 2}, epsilons=(0.7,), run=lambda *given: given)
+                    )
+                )
+            )
+            or f"{found}"
+            for made in ([1, 1], [1, problem], [problem, 1], [problem, problem])
+            for able in [
+                mock.patch.object(method_comparison, "calibration_of", mock.Mock(side_effect=made))(method_comparison._able)
+            ]
+            for found in [[]]
+        ),
+        "\n".join(
+            mock.patch.object(running.watching, "status", lambda job: job)(
+                mock.patch.multiple(
+                    running.watching, resume=lambda job: page.st.code("resumed"), text=lambda now, so_far: so_far
+                )(
+                    mock.patch.multiple(
+                        running.st, button=lambda *given, pressed=pressed, **_: pressed, rerun=lambda: page.st.code("again")
+                    )(view)
+                )
+            )(
+                running.progress,
+                running.View(
+                    None, spec, None, ns(state=job.State[state], done=done, notices=notices, cells=[], problems=[]), chosen, theme
+                ),
+            )
+            for state, done, notices, pressed in (
+                *(("CANCELLED", 0.37, (), pressed) for pressed in (True, False)),
+                ("RUNNING", 0.37, ("a *notice*",), False),
+                ("RUNNING", 1.2, (), False),
+                ("DONE", 1.0, (), False),
+            )
+        ),
+        mock.patch.object(running.watching, "draw_live", lambda job, draw, every: [page.st.code(f"{job} {every}"), draw()])(view)(
+            lambda: [
+                running.draw_live(some, lambda one: page.st.code(f"{one.sweep}"), every=3.0)
+                for some in (None, running.View(None, spec, "sweep", "job", chosen, theme))
+            ]
+        ),
+        "\n".join(
+            mock.patch.object(running.watching, "status", mock.Mock(side_effect=states))(
+                lambda one=one, made=made: f"{[one.compute_once(name, made.__next__) for name in 'aaba']} {len(one._known)}"
+            )()
+            for one, made in [(running.View(None, spec, None, None, chosen, theme), iter("uvwx"))]
+            for states in [
+                [ns(version=version, state=ns(over=over)) for version, over in ((1, False), (1, False), (1, True), (2, True))]
+            ]
         ),
     ]
