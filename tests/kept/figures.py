@@ -10,13 +10,13 @@ from dpviz.figures import (
     data,
     gauges,
     groups,
+    guarantees,
     heat,
     lines,
     plane,
     read_out,
     recursion,
     rows_with_noise,
-    story,
     style,
 )
 from dpviz.papers import verdict
@@ -148,74 +148,6 @@ def groups_examples() -> list[object]:
     ]
 
 
-def lines_examples() -> list[object]:
-    return [
-        [
-            drawn(
-                lines.curves(
-                    [
-                        lines.Line("a", [0.1, 1.0, 10.0], [0.2, 0.4, 0.9], lk, low=[0.1, 0.3, 0.8], high=[0.3, 0.5, 1.0]),
-                        lines.Line("b", [1.0, 5.0], [0.5, 0.6], lk, points=True, text=["u", "v"]),
-                    ],
-                    style.LIGHT,
-                    x="ε",
-                    y="y",
-                    log_y=log_y,
-                    marks=((1.0, "here"),),
-                    percent=percent,
-                    ticks=ticks,
-                )
-            )
-            for log_y, percent, ticks in ((True, False, None), (False, True, {0.1: "low", 10.0: "high"}))
-        ],
-        drawn(
-            lines.bars(
-                [lines.Bar("a", 3.0, "3"), lines.Bar("b", float("nan"), "–"), lines.Bar("c", 1.0, "1", strong=True)],
-                lk,
-                style.LIGHT,
-                x="x",
-                span=(0.0, 4.0),
-                most=3.5,
-            )
-        ),
-        [
-            lines.decades(0.03, 4000.0, 4),
-            lines.ticks(-2.0, 3.0, " %"),
-            lines.wrap("a long name of some method that wraps"),
-            lines.powers(np.array([-2.0, 0.0, 3.0])),
-            lines.powers(np.array([7.0, 5.0, -1.0])),
-        ],
-        [  # an axis that begins at 50 and has no tick beyond 100, and a bar that is cut
-            drawn(lines.bars(some, lk, style.LIGHT, x="x", span=span, **more))
-            for some, span, more in (
-                ([lines.Bar("a", 60.0, "60")], (50, 118), {"most": 100.0}),
-                ([lines.Bar("in use", 0.7, "0.7"), lines.Bar("any number of epochs", 314.0, "314")], (0, 1.1), {}),
-            )
-        ],
-    ]
-
-
-def story_examples() -> list[object]:
-    return [
-        drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.LIGHT)),
-        drawn(story.total_bars([0.7, 1.1, float("inf")], 3, 0.7, lk, style.LIGHT)),
-        *(
-            drawn(story.cost_over(some, levels, chosen, lk, style.LIGHT, title="t", shares=shares))
-            for some in [
-                pd.DataFrame(
-                    {"epsilon": [0.1, 1.0, 3.0], "mean": [0.6, 0.7, 0.82], "low": [0.55, 0.65, 0.8], "high": [0.7, 0.8, 0.9]}
-                ).assign(right=right)
-                for right in ([0.52, 0.6, 0.8], [float("nan")] * 3)
-            ]
-            for levels in [
-                [(0.93, style.Look("free", "#101010", "solid", "")), (0.54, style.Look("base", "#707070", "dash", ""))]
-            ]
-            for chosen, shares in (((0.5, 0.66, 0.57), True), ((9.0, 0.99, None), False))
-        ),
-        drawn(story.two_histograms(pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.LIGHT)),
-    ]
-
-
 def figures_examples() -> list[object]:
     return [
         [
@@ -343,4 +275,82 @@ def figures_examples() -> list[object]:
             )
         ),
         [lines.wrap(""), lines.wrap("eighteen letters l"), lines.wrap("nineteen letters le"), lines.wrap("a b c d", 3)],
+        [  # names of one and of two lines, values near a line, no lines, and losses
+            drawn(
+                guarantees.ranking(
+                    [guarantees.Point(name, status, value, lk) for name, status, value in some],
+                    ("p", "<c>", "none"),
+                    *lines,
+                    style.LIGHT,
+                    **more,
+                )
+            )
+            for some, lines, more in (
+                (
+                    [("a", "p", 0.613), ("b" * 9 + " a long name that takes two lines", "p", 0.72), ("c", "<c>", 0.9)],
+                    (0.93, 0.55),
+                    {"overlay": 0.66},
+                ),
+                ([("a", "p", 0.613), ("<b>", "p", 0.72), ("c", "<c>", 0.545)], (0.73, 0.55), {"narrow": True, "title": "t"}),
+                ([("a", "p", 0.613), ("b", "none", 0.42)], (float("nan"), 0.6), {"shares": False, "rising": False}),
+            )
+        ],
+        "\n".join(
+            guarantees._side(0.5, lines, 0.25)
+            for lines in ((), (0.5,), (0.625,), (0.75,), (0.375,), (0.625, 0.375), (float("nan"), 0.3))
+        ),
+        [guarantees._ends(values) for values in ([0.3], [0.3, 0.5, 0.41])],
+        [
+            drawn(plane.training(made, (along, along), steps, ["one", "two"], style.LIGHT))
+            for along in [np.linspace(-1, 1, 5)]
+            for steps in [np.stack([np.subtract.outer(along, along)[None] - shift for shift in (0.3, -0.2)])]
+            for made in [
+                plane.decision_lines(
+                    *(np.array([[0.0, 0.2], [0.5, -0.5]]), np.array([1.0, -1.0]), np.array([True, False]), (along, along)),
+                    *(steps[-1], np.add.outer(along, along), lk, style.LIGHT),
+                    names=("a", "b"),
+                    classes=("no", "yes"),
+                )
+            ]
+        ],
+        [  # names that are powers of ten, nearly or not at all
+            [read(at) for at in (-1.0, 0.0, 0.5)]
+            for names in (["0.1 %", "1 %"], ["0.1", "1.02"], ["0.1", "1.009"], ["0.1", "u"], ["-1", "1"], ["0.1"])
+            for read in [
+                read_out._reading(
+                    style.figure(style.LIGHT, [], x={"tickvals": [-1, 0][: len(names)], "ticktext": names}, y={}).layout.xaxis
+                )
+            ]
+        ],
+        [
+            read_out._rows(style.figure(style.LIGHT, [trace], x={}, y={}).data[0], lambda x: 10 * x, lambda y: -y)[-2:]
+            for trace in (
+                {"x": [1, None, 3, 4], "y": [2, 5, None, 7], "name": "s"},
+                {"x": [1, 2], "y": [3, 4], "hovertext": ["u", "v"]},
+                {"x": [1, 2], "y": [3, 4], "fill": "tozeroy"},
+                {
+                    "type": "heatmap",
+                    "x": np.arange(read_out.MOST),
+                    "y": [1, 2, 3],
+                    "z": np.arange(3.0 * read_out.MOST).reshape(3, -1),
+                    "name": "h",
+                },
+            )
+        ],
+        [
+            [trace.name, trace.line.width, trace.line.dash, trace.line.color, trace.showlegend]
+            for count in (1, 2, 3, 5)
+            for trace in recursion.trace(
+                *(
+                    np.linspace(0, 3, 4),
+                    np.linspace(0.1, 0.9, 4 * count).reshape(4, count),
+                    range(1, count + 1),
+                    np.zeros(4, bool),
+                    [],
+                ),
+                style.LIGHT,
+            ).data
+        ],
+        [groups._cut("a" * k) for k in (26, 27)]
+        + [groups._end(groups.GroupLine("g", pd.DataFrame({"mean": [0.3, 0.7]}), v, lk)) for v in (float("nan"), 0.9)],
     ]

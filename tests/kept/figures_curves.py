@@ -1,4 +1,4 @@
-"""Examples of `dpviz.figures`: curves, influence, membership, and SVG with artificial traces."""
+"""Examples of `dpviz.figures`: curves, influence, lines, membership, the story, and SVG with artificial traces."""
 
 from dataclasses import replace
 
@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 from support_kept import drawn, numbers_in, picture
 
-from dpviz.figures import curves, influence, membership, style
+from dpviz.figures import curves, influence, lines, membership, story, style
 from dpviz.figures.svg import scales
+
+lk = style.Look("DP-GD", "#1f77b4", "dash", "diamond")
 
 
 def curves_examples() -> list[object]:
@@ -226,6 +228,17 @@ def influence_examples() -> list[object]:
         [  # a row that moves nothing, and nothing but such rows
             drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.LIGHT)) for x in (np.r_[0.0, 0.1], np.zeros(2))
         ],
+        [  # so many rows that their density is drawn
+            [[len(trace.x), np.asarray(trace.x, float), np.asarray(trace.y, float), trace.showlegend] for trace in made.data]
+            + [np.asarray(made.data[0].z), np.asarray(made.data[0].text)]
+            for m in [np.arange(influence.DENSE + 9)]
+            for more in ({}, {"named": m == 17, "chosen": m == 4}, {"group": m > influence.DENSE - 5})
+            for made in [
+                influence.training_map(
+                    np.column_stack([m % 60 + 0.25, (7 * m) % 50]), (11 * m) % 997 + 1.0, m, style.LIGHT, names=("a", "b"), **more
+                )
+            ]
+        ],
     ]
 
 
@@ -285,4 +298,72 @@ def membership_examples() -> list[object]:
                 without=membership.Roc("w", r),
             )
         ),
+    ]
+
+
+def story_examples() -> list[object]:
+    return [
+        drawn(story.total_bars([1.0, 1.4, 1.8], 2, 1.0, lk, style.LIGHT)),
+        drawn(story.total_bars([0.7, 1.1, float("inf")], 3, 0.7, lk, style.LIGHT)),
+        *(
+            drawn(story.cost_over(some, levels, chosen, lk, style.LIGHT, title="t", shares=shares))
+            for some in [
+                pd.DataFrame(
+                    {"epsilon": [0.1, 1.0, 3.0], "mean": [0.6, 0.7, 0.82], "low": [0.55, 0.65, 0.8], "high": [0.7, 0.8, 0.9]}
+                ).assign(right=right)
+                for right in ([0.52, 0.6, 0.8], [float("nan")] * 3)
+            ]
+            for levels in [
+                [(0.93, style.Look("free", "#101010", "solid", "")), (0.54, style.Look("base", "#707070", "dash", ""))]
+            ]
+            for chosen, shares in (((0.5, 0.66, 0.57), True), ((9.0, 0.99, None), False))
+        ),
+        drawn(story.two_histograms(pd.DataFrame({"side": [0, 1] * 20, "u": np.linspace(-2, 2, 40)}), ("a", "b"), style.LIGHT)),
+    ]
+
+
+def lines_examples() -> list[object]:
+    return [
+        [
+            drawn(
+                lines.curves(
+                    [
+                        lines.Line("a", [0.1, 1.0, 10.0], [0.2, 0.4, 0.9], lk, low=[0.1, 0.3, 0.8], high=[0.3, 0.5, 1.0]),
+                        lines.Line("b", [1.0, 5.0], [0.5, 0.6], lk, points=True, text=["u", "v"]),
+                    ],
+                    style.LIGHT,
+                    x="ε",
+                    y="y",
+                    log_y=log_y,
+                    marks=((1.0, "here"),),
+                    percent=percent,
+                    ticks=ticks,
+                )
+            )
+            for log_y, percent, ticks in ((True, False, None), (False, True, {0.1: "low", 10.0: "high"}))
+        ],
+        drawn(
+            lines.bars(
+                [lines.Bar("a", 3.0, "3"), lines.Bar("b", float("nan"), "–"), lines.Bar("c", 1.0, "1", strong=True)],
+                lk,
+                style.LIGHT,
+                x="x",
+                span=(0.0, 4.0),
+                most=3.5,
+            )
+        ),
+        [
+            lines.decades(0.03, 4000.0, 4),
+            lines.ticks(-2.0, 3.0, " %"),
+            lines.wrap("a long name of some method that wraps"),
+            lines.powers(np.array([-2.0, 0.0, 3.0])),
+            lines.powers(np.array([7.0, 5.0, -1.0])),
+        ],
+        [  # an axis that begins at 50 and has no tick beyond 100, and a bar that is cut
+            drawn(lines.bars(some, lk, style.LIGHT, x="x", span=span, **more))
+            for some, span, more in (
+                ([lines.Bar("a", 60.0, "60")], (50, 118), {"most": 100.0}),
+                ([lines.Bar("in use", 0.7, "0.7"), lines.Bar("any number of epochs", 314.0, "314")], (0, 1.1), {}),
+            )
+        ],
     ]
