@@ -118,7 +118,7 @@ def refusal(compute: Callable[[], Any]) -> str:
     """What is said of a value that is refused; "" of others."""
     try:
         compute()
-    except InvalidInput as refused:
+    except (InvalidInput, TypeError) as refused:  # the second: a hyperparameter that is declared wrongly
         return str(refused)
     return ""
 

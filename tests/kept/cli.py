@@ -1,5 +1,7 @@
 """Examples of `dpviz.cli`."""
 
+import argparse
+import io
 import re
 import sys
 import tempfile
@@ -9,11 +11,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 from support_kept import answer, numbers_in, refusal, shares
 
 import dpviz
 import dpviz.dashboard.lessons.view  # the whole list of lessons, before an example cuts it short
-from dpviz.cli import answers, main, metrics, progress, run, show, start, sweep
+from dpviz.cli import answers, main, metrics, own_file, progress, run, show, start, sweep
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import lessons
 from dpviz.dashboard.components.recorder import Recorder
@@ -210,6 +213,42 @@ def cli_examples() -> Iterator[Any]:
             if [mock.patch(f"dpviz.cli.{file}.check_integer", limits)(main.main)(words.split()) for file, words in LIMITED]
         ),
         [sweep._jobs(text) for text in ("-1", "1", "3")],
+        "\n".join(
+            f"{code} {screen.getvalue()}"
+            for words in (
+                *("calibrate --attacker accuracy=0.6 --epsilon 1", "calibrate --n 5", "calibrate --n 5 --d 2 --dataset teaching"),
+                *("calibrate --n 5 --d 2 --class-weight 2", "calibrate --mechanism dbdp --accountants", "run --set steps"),
+                *("audit --row 3", "audit --confidence 1", "audit --confidence 0", "run --metric none"),
+                *("ledger x.toml --limit 3", "ledger x.toml --delta 0.1"),
+                *("run dp-gd", "sweep dp-gd", "run iris", "run kept.csv --dataset iris", "run --seeds x"),
+                *("sweep --mechanisms dp-gd --set x", "sweep --mechanisms dp-gd --set nsgd.steps=3"),
+                *(f"sweep --mechanisms dp-gd --epsilons {text}" for text in ("3:1:2", "1:1:2", "0:4:2", "1:4", "1:4:x")),
+                *("sweep --mechanisms none", "release --seed 3 --out m", "release --out m --try steps=2 --tried 3"),
+                *("list claims --full", "list claims --seed 3", "list claims --test none", "list claims --save --json"),
+                *("report --all --out none/m --live http://x", "report --all --out m --live x", "report --out m.txt"),
+                *("report --out none/m.html", "report --out m.html --figure-rows 9", "groups --group none --dataset census-300"),
+            )
+            for screen in [io.StringIO()]
+            for code in [mock.patch("sys.stderr", screen)(main.main)(words.split())]
+        ),
+        [
+            sorted(
+                own_file._by_frame(
+                    argparse.Namespace(**{"range": [], "categories": [], "fill": [], "missing": []} | some), t
+                ).items()
+            )
+            for t in [pd.DataFrame({"a": [1.0, 2.0], "b=c": ["x", "y"], 'd"e': [3.0, 4.0]})]
+            for some in (
+                {"range": ["a=1,9", '"b=c"=-2,3.5', 'd"e=0,1'], "fill": ["a=7", "b=c=z"]},
+                {"categories": ['b=c=x|"y|z"|w'], "missing": ["?", '"a=b"', "b=c=x|-", "b=c=n", "", '"b=c"=m']},
+                {"missing": ["?"]},
+                {},
+            )
+        ],
+        "\n".join(
+            refusal(lambda i=item, n=names: own_file._parts("--fill", i, n))
+            for item, names in (("a", ["a"]), ("b=1", ["a"]), ('"b"=1', ["a"]), ("a=b=1", ["a", "a=b"]), ("a=b=1", ["a"]))
+        ),
         answer("list mechanisms --json"),
         answer("list claims --json"),
         answer(

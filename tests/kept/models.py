@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from support import make_problem
@@ -10,7 +11,7 @@ from support_kept import refusal
 from dpviz.common import random
 from dpviz.models import Rows, base, capabilities, feature_derivative, get_model, losses, problem, products, row_budget
 from dpviz.models.rows import gram, row_blocks
-from dpviz.models.solvers import lbfgs, many, minibatch
+from dpviz.models.solvers import lbfgs, many, minibatch, network_training
 
 
 def models_examples() -> Iterator[Any]:
@@ -61,6 +62,16 @@ def models_examples() -> Iterator[Any]:
             [rows.take(np.array([3, 1])).X, Rows(rows.X, rows.y, class_weights=(0.5, 1.0)).weights],
         ]
     yield from [
+        # mini-batches of a network in single precision, to three digits
+        [
+            [len(ticks), max(ticks), np.round(theta, 3)]
+            for one, ticks in [(make_problem(40, 3, 0.05, "mlp-2"), list[float]())]
+            for theta in [
+                mock.patch.multiple(network_training, _BATCH=8, _EPOCHS=3, _RATE=0.1)(network_training._adam)(
+                    one.model, one.rows, 0.05, a[:2, : one.m], ticks.append
+                )
+            ]
+        ],
         [lbfgs._inverse(np.array(data, np.float32), 0.5) for data in ([[2, 1], [1, 3]], [[0, 2], [2, 0]])],
         [
             [

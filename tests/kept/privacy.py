@@ -99,6 +99,8 @@ def privacy_examples() -> Iterator[Any]:
             [distance.distance_by_divergence(kl) for kl in (0.01, 1.0, 9.0)],
             [distance.gamma_sphere_distance(0.4, s, d) for s in (0.1, 2.0) for d in (1, 5)],
             [gaussian.gaussian_budget(mu, Budget(0.5, 1e-5)) for mu in (1e-7, 0.3, 3.0)],
+            # rounded down
+            [gaussian.gaussian_budget(mu, Budget(0.5, 1e-5)).epsilon < gaussian.gaussian_epsilon(1e-5, mu) for mu in (0.3, 3.0)],
         ],
         [individual.gaussian_epsilons(1e-5, np.geomspace(1e-6, 9.0, count)) for count in (9, 4000, 4001)],
         [

@@ -12,7 +12,7 @@ from support_kept import progress, refusal
 
 from dpviz.common.paid import Paid
 from dpviz.common.random import spawn
-from dpviz.mechanisms import Training, all_rows, attack, get_mechanism, list_mechanisms, protection, rules
+from dpviz.mechanisms import Training, all_rows, attack, get_mechanism, knobs, list_mechanisms, protection, rules
 from dpviz.mechanisms.gradient import pidp_sgd_rule
 from dpviz.models import Rows, get_model
 from dpviz.privacy.budget import Budget
@@ -236,6 +236,13 @@ def rare_runs_examples() -> Iterator[Any]:
             for declared in [[one.calibrate(problem.setting, Budget(e, 0.001)) for e in (0.3, 0.8, 2.0)]]
             for fit in [one.fit(Training(problem, declared, spawn(5, 2)))]
         ],
+        " | ".join(
+            refusal(lambda h=how: knobs.Number(label="Step", help="", **h))
+            for how in (
+                *({"low": low, "high": 2.0} for low in (2.0, 2.5)),
+                *({"low": 0.0, "high": 2.0, name: value} for name, value in (("log", True), ("automatic", "a rule"))),
+            )
+        ),
         # noise that was changed or switched off, for persons
         [
             [one.for_row().noise_scale, one.noiseless().notes[0].split(), one.noiseless().for_row().noise_scale]
