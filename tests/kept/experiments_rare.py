@@ -38,6 +38,19 @@ def noise_examples() -> Iterator[Any]:
             )
         ],
         [noise_comparison.accountable_methods(replace(DESCENT, dataset="census-300", ranges="private"))],
+        [
+            [
+                one.mechanism.id,
+                one.in_use and one.in_use.noise_scale,
+                one.published,
+                one.own_constants,
+                one.refusal.replace(" ", "-"),
+            ]
+            for name, epsilon in (("dbdp", 1e-9), ("dbdp", 0.7), ("output-gaussian", 0.7))
+            for one in [
+                noise_comparison._published(dpviz.list_mechanisms()[name], make_problem().setting, dpviz.Budget(epsilon, 1e-4))
+            ]
+        ],
         " ".join(noise_comparison.accountable_methods(replace(DESCENT, model="mlp-4"))),
         [
             [one.needed, one.ratio, one.refusal.replace(" ", "-")]
@@ -192,7 +205,7 @@ def answers_examples() -> Iterator[Any]:
         answers.best_method(replace(DESCENT, seeds=1, params={"steps": 1}), ["dp-gd", "majority"]),
         answers.best_method(replace(DESCENT, seeds=4, epsilon=0.1), ["dp-gd", "majority", "dp-sgd", "output-gaussian"]),
         [answers.epsilon_for(replace(OUTPUT, seeds=3, epsilon=7.0), target, 0.2, 4.0) for target in (0.5, 0.85)],
-        answers.rows_with_noise(replace(DESCENT, mechanism="pidp-sgd", seeds=5)),
+        [answers.rows_with_noise(replace(DESCENT, mechanism=name, seeds=5)) for name in ("pidp-sgd", "dbdp-pi")],
         answers.largest_tolerated_epsilon(replace(OUTPUT, delta=1e-4), "tpr=0.05@fpr=0.01"),
         "\n".join(
             refusal(compute)

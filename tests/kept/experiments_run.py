@@ -200,6 +200,7 @@ def rare_runs_examples() -> Iterator[Any]:
             for s in ("automatic", "standardised")
             for d in (3, 4000)
         ],
+        [type(one.params).__name__ for one in (dpviz.RunSpec(), descent)],
         [setup.class_weights(one) for one in weighted],
         [setup.all_rows_of(one, dpviz.load_dataset("teaching")).class_weights for one in weighted],
         [

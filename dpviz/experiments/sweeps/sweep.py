@@ -173,7 +173,7 @@ def run_sweep(spec: SweepSpec, *, store: CellStore | None = None, n_jobs: int = 
         resolve(run)
     parts = list(run_cells(spec.cells(), store=store, n_jobs=n_jobs, monitor=monitor))
     monitor(1.0)
-    return sort_rows(pd.concat(parts, ignore_index=True), spec)
+    return sort_rows(pd.concat(parts), spec)
 
 
 def sort_rows(table: pd.DataFrame, spec: SweepSpec) -> pd.DataFrame:
