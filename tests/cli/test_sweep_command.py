@@ -12,7 +12,6 @@ from support_shell import Shell
 
 from dpviz.cli import sweep as sweep_command
 from dpviz.cli.main import main
-from dpviz.cli.progress import Bar
 from dpviz.common.validate import InvalidInput
 from dpviz.experiments.sweeps.cells import Cell
 from dpviz.experiments.sweeps.sweep import SweepSpec, run_sweep
@@ -136,26 +135,6 @@ def test_bad_input_is_one_line_and_code_2(arguments: str, field: str, shell: She
 def test_a_bad_file_is_one_line_and_code_2(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "spec.toml").write_text("mechanisms = [['dp-gd']]")
     assert shell.refused(["sweep", f"{tmp_path}/spec.toml"]).startswith("dpviz: mechanisms: ")
-
-
-def test_progress_bar() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    with Bar(screen), Bar(screen) as bar:  # a bar without progress has no line to end
-        for done in (0.0, 0.5, 1.0):
-            bar._last = 0.0
-            bar(done)
-    assert screen.getvalue().count("\r") == 3
-    assert "50%" in screen.getvalue()
-    assert screen.getvalue().find("\n") == len(screen.getvalue()) - 1
-    log = io.StringIO()
-    with Bar(log) as bar:
-        for k in range(101):
-            bar(k / 100)
-    assert log.getvalue() == ""  # no terminal: no progress
 
 
 def test_a_scheduler_that_does_not_answer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -267,15 +267,16 @@ def cli_examples() -> Iterator[Any]:
                 )
             ]
         ),
-        # a progress bar by two clocks
+        # a progress bar by two clocks, which ends no line that it did not begin, and writes nothing where that is no terminal
         "\n".join(
             str(screen.mock_calls)
             for clock in ([5.0, 50.0, 51.0, 80.0, 99.0], [5.0, 5.1, 5.15, 5.19, 9.0])
-            for screen in [mock.Mock()]
+            for on in (True, False)
+            for screen in [mock.Mock(**{"isatty.return_value": on})]
             for bar in [mock.patch.object(progress.time, "monotonic", mock.Mock(side_effect=clock))(progress.Bar)(screen)]
             if [
                 mock.patch.object(progress.time, "monotonic", mock.Mock(side_effect=clock[1:]))(
-                    lambda bar=bar: [*map(bar, (0.25, 0.3, 0.55, 1.0)), bar.__exit__(), bar.__exit__()]
+                    lambda bar=bar: [bar.__exit__(), *map(bar, (0.25, 0.3, 0.55, 1.0)), bar.__exit__(), bar.__exit__()]
                 )()
             ]
         ),
