@@ -301,9 +301,9 @@ def table_examples() -> Iterator[Any]:
                 pd.DataFrame(
                     {
                         "gives": np.where(y > 0, i % 7 + 5.5, -(i % 5) - 1.25), "name": np.where(y > 0, "u", "v"),
-                        "patient_id": i // 5, "far": np.where(i == 17, 5000.0, i % 30),
+                        "patient_id": i // 5, "five": (i // 10 * 2 + i % 2).astype(str), "far": np.where(i == 17, 5000.0, i % 30),
                         "code": np.where(i % 40 == 3, 8888, i % 9), "level": np.where(i % 40 == 3, "777", "a"),
-                        "y": np.where(y > 0, "yes", "no"),
+                        "edge": np.where(i < 10, -y, y), "under": np.where(i < 11, -y, y), "y": np.where(y > 0, "yes", "no"),
                     }
                 )
             ]
