@@ -288,6 +288,7 @@ def runs_examples() -> Iterator[Any]:
             for kind in runs.KINDS
             for p in [runs.pair_of(dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2), kind)]
         ),
+        runs.pair_of(dpviz.RunSpec("census-300", mechanism="dp-gd", ranges="private")).why,
         progress(
             lambda listen: runs.audit_run(
                 dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5), runs=60, monitor=listen

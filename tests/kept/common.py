@@ -171,6 +171,8 @@ def common_examples() -> Iterator[Any]:
                 "b" in kept,
                 kept.compute("long", lambda hear, most=most: "x" * most, owner="q"),
                 "long" in kept,
+                kept.compute("a", lambda hear: "x" * 9, owner="q", version=3),
+                "a" in kept,
                 kept.put("c", "defg", owner="r"),
                 kept.values(),
                 memory.owned_entries("q").get("of an example"),
