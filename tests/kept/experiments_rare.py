@@ -8,6 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from kept.experiments import DESCENT, OUTPUT
 from support import make_problem
 from support_kept import progress, refusal
 
@@ -17,9 +18,6 @@ from dpviz.experiments.studies import answers, noise_comparison, observed, relea
 from dpviz.experiments.sweeps import cell, cells, cluster, curves, folds, grid, sweep
 from dpviz.experiments.sweeps.cell import Cell
 from dpviz.experiments.sweeps.sweep import SweepSpec
-
-DESCENT = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)
-OUTPUT = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
 
 
 def noise_examples() -> Iterator[Any]:

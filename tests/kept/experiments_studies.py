@@ -8,6 +8,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
+from kept.experiments import DESCENT, OUTPUT
 from support import make_problem
 from support_kept import progress, refusal
 
@@ -27,8 +28,6 @@ from dpviz.experiments.studies import (
 )
 from dpviz.experiments.studies.groups import Grouping
 
-DESCENT = dpviz.RunSpec("teaching", mechanism="dp-gd", seeds=2, epsilon=0.5)
-OUTPUT = dpviz.RunSpec("teaching", mechanism="output-gaussian", seeds=2)
 CENSUS = dpviz.load_dataset("census-300")
 #: costs in accuracy: by noise, by training, of no advantage, on the bounds, and without a value
 COSTS = [
@@ -132,6 +131,7 @@ def cost_by_group_examples() -> Iterator[Any]:
             for y in (scored.y, np.ones(4), -np.ones(4))
             for row in replace(scored, y=y).matrix(0.96, ("no", "yes")).to_numpy()
         ),
+        [cost_by_group.cost_by_group(replace(DESCENT, mechanism="dbdp"), Grouping("kind")).table],
         [scores.scores(replace(OUTPUT, model="svm"), np.array([[0.3, -0.2, 0.1]]))],
     ]
 
