@@ -32,8 +32,9 @@ def final_terms(trace: Trace, setting: Setting) -> str:
         f"Two runs on data that differ in one row start at the same point. Only the batch with that row drives "
         f"them apart: its first "
         f"step (size η = {three(step)}) adds 2ηG/ν, which is {three(jump)} at least. Every step of every other batch {grows}, "
-        f"{'' if rho > 1 else 'because the regulariser makes the objective curved, '}and the next pass adds again ({m} batches a "
-        f"pass). After {trace.epoch[-1]:.0f} passes the worst position ends at {three(float(trace.value[-1].max()))}. "
+        f"{'' if rho > 1 else 'because the regulariser makes the objective curved, '}and the next pass adds again ({m} "
+        f"batch{'es' * (m != 1)} a pass). After {trace.epoch[-1]:.0f} pass{'es' * (round(trace.epoch[-1]) != 1)} "
+        f"the worst position ends at {three(float(trace.value[-1].max()))}. "
         f"The batch size ν grows with n where batches are a share of the rows: then every jump, and so the end, falls as 1/n."
     )
 
