@@ -228,6 +228,15 @@ def influence_examples() -> list[object]:
         [  # a row that moves nothing, and nothing but such rows
             drawn(influence.against_truth(x, x, np.zeros(2), np.arange(2), style.LIGHT)) for x in (np.r_[0.0, 0.1], np.zeros(2))
         ],
+        [  # a bound that is far above the errors, or among them
+            drawn(influence.against_truth(truth * 0.98, truth, 0.02 * truth, np.arange(20), style.LIGHT, bound=bound))
+            for truth in [np.geomspace(0.01, 0.05, 20)]
+            for bound in (0.3, 0.002)
+        ],
+        [  # equal influences, and one that vanishes
+            drawn(influence.training_map(np.zeros((5, 2)), np.array(some), np.arange(5), style.LIGHT, names=("a", "b")))
+            for some in ([0.0] * 5, [2.0] * 5, [0.0, 1e-300, 1.0, 2.0, 3.0])
+        ],
         [  # so many rows that their density is drawn
             [[len(trace.x), np.asarray(trace.x, float), np.asarray(trace.y, float), trace.showlegend] for trace in made.data]
             + [np.asarray(made.data[0].z), np.asarray(made.data[0].text)]
