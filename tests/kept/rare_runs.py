@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from kept.mechanisms import can
@@ -13,7 +14,7 @@ from support_kept import progress, refusal
 from dpviz.common.paid import Paid
 from dpviz.common.random import spawn
 from dpviz.mechanisms import Training, all_rows, attack, get_mechanism, knobs, list_mechanisms, protection, rules
-from dpviz.mechanisms.gradient import pidp_sgd_rule
+from dpviz.mechanisms.gradient import bassily_sgd, pidp_sgd_rule
 from dpviz.models import Rows, get_model
 from dpviz.privacy.budget import Budget
 
@@ -242,6 +243,15 @@ def rare_runs_examples() -> Iterator[Any]:
                 *({"low": low, "high": 2.0} for low in (2.0, 2.5)),
                 *({"low": 0.0, "high": 2.0, name: value} for name, value in (("log", True), ("automatic", "a rule"))),
             )
+        ),
+        *(
+            mock.patch.object(bassily_sgd, "_CHUNK", steps)(progress)(
+                lambda listen, one=one, few=few: one.fit(
+                    Training(few, [one.calibrate(few.setting, budget)], spawn(5, 2), monitor=listen)
+                )
+            )
+            for few, one in [(make_problem(9, 3, 0.05), get_mechanism("bassily-sgd")(mode="faithful"))]
+            for steps in (30, 81)
         ),
         # noise that was changed or switched off, for persons
         [

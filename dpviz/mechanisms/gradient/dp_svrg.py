@@ -183,19 +183,19 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         target = math.log(budget.delta)
         per_step = self.rounds * self.inner_steps * self.sampling_rate**2
 
-        def multipliers(scale: float) -> tuple[float, float]:
-            square = 1 / scale**2
+        def multipliers(inverse: float) -> tuple[float, float]:
+            square = 1 / inverse
             # mu^2 = T/z1^2, and q^2 T m (e^(1/z2^2) - 1) (Bu, Dong, Long, Su 2020, Corollary 5)
             z1 = math.sqrt(self.rounds / (self.share * square))
             return z1, 1 / math.sqrt(math.log1p((1 - self.share) * square / per_step))
 
-        def excess(scale: float) -> float:
-            return self.log_delta(*multipliers(scale), budget.epsilon) - target
+        def excess(inverse: float) -> float:
+            return self.log_delta(*multipliers(inverse), budget.epsilon) - target
 
         # even without any divergence the largest order may not reach this delta
         cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"
         refusal = InvalidInput("epsilon", cause, "Choose a larger epsilon or delta, or another method.")
-        return multipliers(smallest(excess, 0.0, tolerance=1e-10, limits=(1e-20, 1e20), refusal=refusal))
+        return multipliers(smallest(excess, 0.0, tolerance=1e-10, limits=(1e-40, 1e40), refusal=refusal))
 
     def _published(self, setting: Setting, budget: Budget) -> Calibration:
         bound, steps, n = self.bound(setting), self.rounds * self.inner_steps, setting.n
