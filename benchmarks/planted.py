@@ -82,8 +82,8 @@ def _changes_of(node: ast.AST) -> Iterator[Change]:
             rest = [other for other in node.keywords if other is not keyword]
             yield line, f"{keyword.arg} is not passed", _set(node, "keywords", rest)
         # the smaller or the larger of two is the same in any order
-        unordered = {"min", "max", "np.minimum", "np.maximum", ast.Starred} & {ast.unparse(node.func), *map(type, node.args[:2])}
-        if len(node.args) > 1 and not unordered:
+        unordered = {"min", "max", "np.minimum", "np.maximum", "math.hypot", "np.hypot", ast.Starred}
+        if len(node.args) > 1 and not unordered & {ast.unparse(node.func), *map(type, node.args[:2])}:
             yield line, "two arguments swapped", _set(node, "args", [node.args[1], node.args[0], *node.args[2:]])
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield line, "a call left out", _set(node, "value", ast.Constant(None))
@@ -184,8 +184,9 @@ def main() -> None:
     for mistake in drawn:
         tests = quick_tests(mistake, *known)
         code = next(filter(None, (outcome(mistake.path, mistake.source, part) for part in (tests[:FEW], tests[FEW:]) if part)), 0)
-        noticed += code > 0
-        word = "noticed" if code > 0 else "SURVIVED" if code == 0 else "TOO SLOW"
+        # a suite that does not end is noticed, where its tests take a fraction of that time otherwise
+        noticed += (found := code > 0 or (code < 0 and 4 * sum(known[1][test] for test in tests) < TIME))
+        word = "noticed" if found else "SURVIVED" if code == 0 else "TOO SLOW"
         print(word, f"{mistake.path}:{mistake.line} {mistake.what} ({len(tests)} tests)", flush=True)
     share = binomtest(noticed, len(drawn)).proportion_ci()  # Clopper and Pearson 1934
     print(f"{noticed} of {len(drawn)} noticed: {noticed / len(drawn):.0%} ({share.low:.0%} to {share.high:.0%})")

@@ -146,7 +146,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             grid = ParameterGrid(self.param_grid)
             count = len(grid)  # before they are listed
         except (TypeError, ValueError) as error:
-            raise InvalidInput("param_grid", str(error), 'Give a mapping such as {"lam": [0.001, 0.01]}.') from error
+            raise InvalidInput("param_grid", str(error).rstrip("."), 'Give a mapping such as {"lam": [0.001, 0.01]}.') from error
         if not 1 <= count <= MOST_SETTINGS:
             raise InvalidInput("param_grid", f"holds {count:,} settings", f"Give 1 to {MOST_SETTINGS}.")
         for name in {name for each in grid.param_grid for name in each}:

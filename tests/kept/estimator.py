@@ -315,6 +315,11 @@ def estimator_examples() -> Iterator[Any]:
                         {"random_state": -1},
                         {"class_weight": {"z": 2.0}},
                         {"class_weight": pd.NA},
+                        {"class_weight": "balanced"},
+                        {"class_weight": {1: 0.0}},
+                        {"max_weight": 0.0},
+                        {"mechanism": "none"},
+                        *({"ranges": ranges} for ranges in ("data", (1, 0), {"x0": (0, 1)}, 3, np.array(1.0))),
                     )
                 ),
                 *(
@@ -323,6 +328,7 @@ def estimator_examples() -> Iterator[Any]:
                 ),
                 lambda: PrivateClassifier().fit(x, y, sample_weight=[2**2000] * 200),
                 lambda: PrivateClassifier().fit(x, y, groups=[[1]] * 200),
+                *(lambda w=w: PrivateClassifier().fit(x, y, sample_weight=w) for w in ([-1.0] * 200, [1.0, 2.0])),
                 *(
                     lambda options=options: private_search.PrivateSearchCV(
                         **{"estimator": PrivateClassifier("output-gaussian"), "param_grid": {"lam": [0.1]}} | options
@@ -331,6 +337,7 @@ def estimator_examples() -> Iterator[Any]:
                         {"estimator": PrivateClassifier("objective-tight")},
                         {"estimator": PrivateClassifier("dp-gd", person_rows=2)},
                         {"param_grid": {"lam": [-1.0]}},
+                        {"param_grid": {name: range(1000) for name in ("lam", "a", "b")}},
                         {"mean_runs": 1.0},
                         {"delta": 0.1},
                         {"delta": 1e-200},
@@ -367,4 +374,9 @@ def estimator_examples() -> Iterator[Any]:
         ),
         str(assert_refused(m._settle, m.classes_, features.norm_map(3, 2.0), np.zeros((1, 4)), np.array([np.inf]))),
         [hasattr(m, "guarantee_")],
+        [  # what follows are the words of scikit-learn
+            [said.partition(":")[0], ".." in said]
+            for lam in ([], 0.1)
+            for said in [refusal(lambda lam=lam: private_search.PrivateSearchCV(PrivateClassifier(), {"lam": lam}).fit(x, y))]
+        ],
     ]

@@ -36,7 +36,7 @@ class NegativeBinomial:
     P[K = k] is proportional to (1 - gamma)^k prod_{l < k} (l + eta)/(l + 1); for eta = 0, to (1 - gamma)^k / k.
 
     Attributes:
-        eta: shape, > -1. 1 is geometric, 0 logarithmic; a smaller shape costs less and varies more.
+        eta: shape, above -1: at least -0.999. 1 is geometric, 0 logarithmic; a smaller shape costs less and varies more.
         gamma: in (0, 1); the smaller, the more runs.
     """
 
@@ -44,17 +44,17 @@ class NegativeBinomial:
     gamma: float
 
     def __post_init__(self) -> None:
-        check_range("eta", self.eta, -1 + 1e-6, 100.0)
+        check_range("eta", self.eta, -0.999, 100.0)
         check_range("gamma", self.gamma, 1e-9, 1 - 1e-9)
 
     @classmethod
     def with_mean(cls, mean: float, eta: float = 1.0) -> NegativeBinomial:
-        """The one of shape `eta` whose mean number of runs is `mean`, > 1.
+        """The one of shape `eta` whose mean number of runs is `mean`, at least 1.001.
 
         >>> NegativeBinomial.with_mean(20.0).gamma
         0.05
         """
-        wanted = check_range("mean_runs", mean, 1 + 1e-6, 1e6)
+        wanted = check_range("mean_runs", mean, 1.001, 1e6)
         if eta == 1:
             return cls(1.0, 1 / wanted)
         # the mean falls as gamma grows
