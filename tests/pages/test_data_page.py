@@ -117,7 +117,7 @@ def test_three_classes_need_a_choice() -> None:
     page.multiselect(key="dpviz.positive.c").set_value(["w"]).run()
     page.button(key="dpviz.make").click().run()
     assert not page.error
-    assert "w counts as +1; the other 2 values count as −1" in text(page).replace("-1", "−1")
+    assert "w counts as +1, and 2 other values as −1" in text(page).replace("-1", "−1")
     assert "Label: c; +1 is w, -1 is other" in text(page).replace("*", "").replace("−", "-")
 
 
