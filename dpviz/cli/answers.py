@@ -124,9 +124,7 @@ def document(values: Mapping[str, Any], command: str) -> None:
 def text(values: Mapping[str, Any], command: str) -> str:
     """One JSON document; it opens with the command, the version and that of the schema."""
     head = {"command": command, "version": __version__, "schema": SCHEMA}
-    return (
-        json.dumps(json_value(head | _label(values, command) | dict(values)), indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-    )
+    return json.dumps(json_value(head | _label(values, command) | dict(values)), indent=1, allow_nan=False) + "\n"
 
 
 def json_value(value: Any) -> Any:

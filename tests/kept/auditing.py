@@ -197,6 +197,7 @@ def one_run_examples() -> Iterator[Any]:
     )
     yield from [
         [r.guesses, r.correct, r.visible_share, r.epsilon_lower, r.table],
+        str(assert_refused(one_run.row_canaries, RunSpec().build(), make_problem(), dpviz.Budget(1.0), 99)),
         [
             one_run.plan(m, dpviz.Budget(e, d), c)
             for m, e, d, c in ((100, 0.5, 1e-05, 0.95), (1000, 1.0, 0.0, 0.99), (10, 4.0, 0.001, 0.9))

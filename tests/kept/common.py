@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -64,6 +65,10 @@ def common_examples() -> Iterator[Any]:
             map(
                 refusal,
                 (
+                    *(
+                        mock.patch.dict("os.environ", DPVIZ_MAX_ROWS=text)(limits.Limits.from_environment)
+                        for text in ("1000000000", "1000000001", "0", "1.5", "x")
+                    ),
                     lambda: limits.Limits().check_bytes(50_000_000),
                     lambda: limits.Limits().check_bytes(50_000_001),
                     lambda: limits.Limits(megabytes=2).check_bytes(3_400_000, more=True),

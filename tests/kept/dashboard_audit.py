@@ -58,7 +58,7 @@ def audit_examples() -> list[object]:
         ],
         [
             attack._ceiling(ns(counts=ns(trials=t), requested=500, runs=r, **rest))
-            for t, r in ((0, 0), (20, 40), (250, 500))
+            for t, r in ((0, 0), (20, 40), (250, 500), (7, 31))
             for rest in [{"calibration": cal, "counts_confidence": 0.9}]
         ],
         "\n".join(
@@ -193,7 +193,7 @@ def accounting_examples() -> list[object]:
                         "chart",
                         lambda fig, *given, **_: attack.st.code(
                             f"{given[:2]} {given[2]()} {fig.layout.xaxis.range} {fig.data[0].x} {fig.data[0].text} "
-                            f"{fig.data[0].marker.line.width}"
+                            f"{fig.data[0].marker.line.width} {fig.data[0].marker.pattern.shape}"
                         ),
                     )(
                         mock.patch.object(
@@ -210,7 +210,14 @@ def accounting_examples() -> list[object]:
                 comparison.usefulness,
                 ns(run=spec, mechanism=ns(id="dp-gd"), calibration=ns(noise_scale=0.7)),
                 theme,
-                [ns(name=name, sigma=sigma, status=None) for name, sigma in (("A", 0.7), ("B", np.inf), ("C", 0.70008))],
+                [
+                    ns(name=name, sigma=sigma, status=status)
+                    for name, sigma, status in (
+                        ("A", 0.7, calibration_of(spec).status),
+                        ("B", np.inf, None),
+                        ("C", 0.70008, None),
+                    )
+                ],
             )
             for m, values, base in (
                 (metric, [[0.7, 0.72], [0.6, 0.81]], [0.93, 0.52]),

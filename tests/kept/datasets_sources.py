@@ -99,6 +99,7 @@ def own_rows_examples() -> Iterator[Any]:
                 ),
                 lambda: own.hold(own.from_values(f.assign(y=3), target="y")),
                 lambda: own.get("rows-0123456789abcdef"),
+                lambda: own.SOURCE.canonical("rows-0123456789abcdef", None),
                 lambda: own.from_file(None),
                 lambda: own.pairs("ranges", "ab", ["a"]),
                 lambda: own.pairs("ranges", 3, ["a"]),  # type: ignore[arg-type]

@@ -270,6 +270,14 @@ def studies_examples() -> Iterator[Any]:
             np.array([[-1.0, 0.5], [2.0, 3.0], [0.3, -0.2], [1.0, 1.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
         ),
         decision_boundary.separation(np.eye(3), np.ones(3)),
+        groups._sizes(
+            mock.Mock(**{"split.train": np.arange(3), "split.test": np.array([3, 4, 5]), "test.y": np.array([1.0, -1.0, 1.0])}),
+            mock.Mock(names=("a", "b", "c"), index=np.array([0, 1, 1, 2, 1, 2])),
+        ),
+        groups._sizes(
+            mock.Mock(**{"split.train": np.arange(2), "split.test": np.array([2, 3]), "test.y": np.array([1.0, -1.0])}),
+            mock.Mock(names=("a", "b", "c"), index=np.array([0, 1, 1, 0])),
+        ),
         [groups.columns(dpviz.load_dataset(name)) for name in ("census-300", "teaching")],
         groups.suggest_column(dpviz.load_dataset("census-300")),
         [

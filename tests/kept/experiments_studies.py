@@ -80,6 +80,13 @@ def costs_examples() -> Iterator[Any]:
                 known and replace(cost.split_cost(made), noiseless=known.noiseless),
             ).items()
         ),
+        [  # it is better in one metric, and a label has no value in another
+            sorted(majority_baseline.guessing(made, list(metrics), made.metrics, floors, cost.split_cost(made)))
+            for made in [dpviz.run(replace(DESCENT, epsilon=0.02, seeds=3))]
+            for metrics in [("accuracy", "roc-auc", "log-loss")]
+            for low in (0.1, np.nan, 0.99)
+            for floors in [made.setup.baselines.assign(accuracy=low, roc_auc=0.99)]
+        ],
         majority_baseline._by_hand(replace(DESCENT, params={"steps": 0, "noise": "published", "step_size": 0.5})),
         [
             majority_baseline.looks_no_better(tied, theta, metric)
