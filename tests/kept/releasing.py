@@ -334,7 +334,7 @@ def releasing_examples() -> Iterator[Any]:
             refusal(lambda: tuning.private_search(ranged, {"lam": [0.1, 0.2]}, private_ranges=True, ledger=book)),
             len(book.mock_calls),
             *(
-                [made.accuracy > 0.7, made.default > 0.7, made.naive, made.each, made.release.searched]
+                [made.accuracy > 0.5, made.default > 0.5, made.naive, made.each, made.release.searched]
                 for made in [tuning.compare_search(shown, {"lam": [0.1, 0.2]})]
             ),
         ],
