@@ -100,6 +100,14 @@ def test_it_is_used_like_a_named_one() -> None:
 ENDS = [1.5e308, -1.7e308, 5e-324, 1e-320, 3.4e38, 1.4e-45, 1e160, 1e-160, 0.0]
 
 
+def test_data_norm_reads_nothing_from_the_rows() -> None:
+    x, y = rows()
+    data = dpviz.dataset(x, y, data_norm=100.0)
+    assert data.declared
+    np.testing.assert_allclose(data.X[:, :3] * np.sqrt(2), x / np.maximum(100, np.linalg.norm(x, axis=1))[:, None])
+    assert "clipped" in data.notes[0]
+
+
 @pytest.mark.parametrize("scaling", mostly_long(["unit", "clip", "bound"], "clip"))
 @pytest.mark.parametrize("how", [{"data_norm": 0.5}, {"data_norm": 1e-300}, {"ranges": (0, 1)}, {"ranges": (0, 1e160)}])
 def test_a_row_at_the_ends_of_double_precision_becomes_a_row_of_the_ball(how: dict[str, object], scaling: str) -> None:
