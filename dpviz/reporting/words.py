@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dpviz.common.digits import counted as counted
 from dpviz.common.digits import three
 from dpviz.experiments.run.metrics import METRICS, Metric
 from dpviz.experiments.run.spec import RunSpec

@@ -220,7 +220,7 @@ def data_examples() -> list[object]:
                 ([1] * 19 + [2], ("2",), None),
             )
         )
-        + " ".join(upload.words.counted(number, "row") for number in (0, 1, 2000)),
+        + " ".join(upload.counted(number, "row") for number in (0, 1, 2000)),
         "\n".join(
             view(upload._positive, pd.Series(values, name="t"))
             for values in ([*range(21)], [*range(20)], list("bab"), list("bac"))

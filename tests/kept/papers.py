@@ -1,6 +1,7 @@
 """Examples of `dpviz.papers`."""
 
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -160,8 +161,8 @@ def papers_examples() -> Iterator[Any]:
         ],
         refusal(lambda: rates.evaluate(rate_tables.ROWS["pidp"], rates.Facts(90, 7, 2.4, 1e-05), "none")),
         "\n".join(
-            f"{rate_tables.formulas.upper_limit(w, lambda f: 2.0, '!').check(rates.Facts(90, 7, e, 1e-05))}"
-            for w in ("ε < 2", "ε ≤ 2", "ε of order at most 2")
+            f"{rate_tables.formulas.upper_limit(w, lambda f: 2.0, '!', *within).check(rates.Facts(90, 7, e, 1e-05))}"
+            for w, *within in (("ε < 2",), ("ε ≤ 2", operator.le), ("ε of order at most 2", operator.le))
             for e in (1.9, 2.0, 2.1)
         ),
         [rate_curves.applies_to(dpviz.RunSpec("teaching", model=model)) for model in ("logistic", "svm", "mlp")],

@@ -5,6 +5,7 @@ import time
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.digits import counted
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import charts, panels, repeat, tables
 from dpviz.dashboard.data import upload
@@ -63,10 +64,9 @@ def majority(dataset: Dataset) -> float:
 def headline(dataset: Dataset, spec: RunSpec) -> None:
     """Size, majority and what privacy will cost."""
     n, features = resolve(spec).n_train, dataset.d - dataset.intercept
-    plural = "" if features == 1 else "s"
     held = session.held_uploads().get(dataset.name)
     title = sidebar.dataset_label(dataset.name) if held is None else held.title
-    sentence = f"{title} has {dataset.n:,} rows and {features:,} feature{plural}; {n:,} rows are trained on."
+    sentence = f"{title} has {dataset.n:,} rows and {counted(features, 'feature')}; {n:,} rows are trained on."
     panels.headline(sentence, of=spec)
     if dataset.published_test is not None:
         switch = SETTINGS["published_split"].label

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.common.boundary import Boundary
+from dpviz.common.digits import counted
 from dpviz.common.limits import Limits, demo
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels, tables
@@ -131,7 +132,7 @@ def _next_file() -> None:
 
 def _choices(title: str, table: Table, limits: Limits) -> None:
     names = [str(c) for c in table.frame.columns]
-    st.markdown(f"**{words.markdown(title)}**: {words.counted(len(table.frame), 'row')}, {words.counted(len(names), 'column')}.")
+    st.markdown(f"**{words.markdown(title)}**: {counted(len(table.frame), 'row')}, {counted(len(names), 'column')}.")
     for note in table.notes:
         panels.note(note)
     form, beside = st.columns(2, gap="large")
@@ -216,7 +217,7 @@ def _balance(series: pd.Series, positive: tuple[str, ...], above: float | None) 
     labels = series.dropna()
     yes = labels > above if above is not None else labels.map(word).isin(positive)
     measured = f" Suggested measure: {METRICS[default_metric(np.where(yes, 1.0, -1.0))].within}." if len(labels) else ""
-    return f"{words.counted(len(labels), 'row')} with a label, {yes.sum():,} of them +1.{measured}"
+    return f"{counted(len(labels), 'row')} with a label, {yes.sum():,} of them +1.{measured}"
 
 
 def _cells() -> dict[str, Any]:
@@ -307,7 +308,7 @@ def _what_is_left(frame: pd.DataFrame, edited: pd.DataFrame, declared: TableSpec
     filled = used["gap value"].astype(str).str.strip() != ""
     features = [name for name in used["column"][~filled] if name != declared.person]
     left = rows_left(frame, features, declared.target, declared.person, declared.person_rows)
-    sentence = f"With these columns {left:,} of {words.counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
+    sentence = f"With these columns {left:,} of {counted(len(frame), 'row')} remain{'s' * (len(frame) == 1)}."
     gaps = used[(used["rows with gaps"] > 0) & ~filled].sort_values("rows with gaps", ascending=False)
     if len(gaps):
         each = ", ".join(f"{c} ({n:,})" for c, n in zip(gaps["column"], gaps["rows with gaps"], strict=True))
@@ -339,6 +340,6 @@ def _positive(series: pd.Series) -> tuple[tuple[str, ...], float | None]:
         options,
         default=default,
         key=f"dpviz.positive.{series.name}",
-        format_func=lambda v: f"{v} ({words.counted(counts.get(v, 0), 'row')})",
+        format_func=lambda v: f"{v} ({counted(counts.get(v, 0), 'row')})",
     )
     return tuple(chosen), None

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pandas as pd
 import streamlit as st
 
+from dpviz.common.digits import counted
 from dpviz.common.validate import InvalidInput
 from dpviz.dashboard.components import panels
 from dpviz.dashboard.jobs import watching
@@ -118,8 +119,8 @@ def start(ranked: Job[Measured], spec: RunSpec, chosen: Choices, theme: Theme, o
     if work > AUTOMATIC and st.session_state.get(_STARTED) != key and pool().find(key) is None:
         with st.container(border=True):
             st.markdown(
-                f"**This is much work**: {words.counted(len(chosen.methods), 'method')} × "
-                f"{words.counted(len(sweep.epsilons), 'budget')} × {words.counted(sweep.seeds, 'draw')} on "
+                f"**This is much work**: {counted(len(chosen.methods), 'method')} × "
+                f"{counted(len(sweep.epsilons), 'budget')} × {counted(sweep.seeds, 'draw')} on "
                 f"{resolve(spec).n_train:,} rows. Fewer draws, budgets or methods are quicker; what is finished is kept."
             )
             st.button("Start it", on_click=lambda: st.session_state.update({_STARTED: key}), type="primary")

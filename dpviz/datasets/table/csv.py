@@ -362,6 +362,6 @@ def _uneven(line: int, width: int, at: int, other: int) -> InvalidInput:
         return InvalidInput("file", cause, "Remove titles and comments above the line with the names.")
     return InvalidInput(
         "file",
-        f"line {at:,} has {other} value{'s' * (other != 1)} where line {line} has {width}",
+        f"line {at:,} has {counted(other, 'value')} where line {line} has {width}",
         "Give every line the same number of values; put values that contain the delimiter in double quotes.",
     )

@@ -119,8 +119,9 @@ def looks_no_better(spec: RunSpec, theta: Floats, metric: str) -> bool:
     """
     measure, setup = get_metric(metric), setup_for(spec)
     floor = float(setup.baselines_in([metric]).at["majority", measure.column])
-    mean = measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean()
-    return bool(measure.higher_is_better and mean <= floor + LEAST)  # NaN, where a label has no value, is above nothing
+    return measure.higher_is_better and bool(  # NaN, where a label has no value, is above nothing
+        measure_models(setup.problem.model, theta, setup.test, None, [metric]).to_numpy().mean() <= floor + LEAST
+    )
 
 
 def guessing(

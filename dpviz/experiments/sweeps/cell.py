@@ -73,8 +73,11 @@ class Cell:
         refused: list[tuple[float, InvalidInput]] = []
         try:
             table = self.compute(monitor)
-        except InvalidInput:
-            table = self._one_by_one(refused, monitor)
+        except InvalidInput as problem:
+            if len(self.epsilons) == 1:  # not tried twice
+                table, refused = pd.DataFrame(), [(self.epsilons[0], problem)]
+            else:
+                table = self._one_by_one(refused, monitor)
         table.attrs = {
             "seconds": time.thread_time() - start,
             "problems": [[epsilon, p.field, p.cause, p.fix] for epsilon, p in refused],

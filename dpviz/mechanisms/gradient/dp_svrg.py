@@ -183,14 +183,14 @@ class DPSVRG(ClipsRows, ProtectsQuery, DeclaresEvent, IndividualBudget):
         target = math.log(budget.delta)
         per_step = self.rounds * self.inner_steps * self.sampling_rate**2
 
-        def multipliers(inverse: float) -> tuple[float, float]:
-            square = 1 / inverse
+        def multipliers(variance: float) -> tuple[float, float]:
+            square = 1 / variance
             # mu^2 = T/z1^2, and q^2 T m (e^(1/z2^2) - 1) (Bu, Dong, Long, Su 2020, Corollary 5)
             z1 = math.sqrt(self.rounds / (self.share * square))
             return z1, 1 / math.sqrt(math.log1p((1 - self.share) * square / per_step))
 
-        def excess(inverse: float) -> float:
-            return self.log_delta(*multipliers(inverse), budget.epsilon) - target
+        def excess(variance: float) -> float:
+            return self.log_delta(*multipliers(variance), budget.epsilon) - target
 
         # even without any divergence the largest order may not reach this delta
         cause = f"RDP up to order {max(rdp.ORDERS):,} proves no epsilon as small at delta = {budget.delta:.2g}"

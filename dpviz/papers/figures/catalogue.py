@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpviz.common.digits import three
+from dpviz.common.digits import counted, three
 from dpviz.common.validate import InvalidInput
 from dpviz.datasets import rows_of
 from dpviz.datasets.base import train_size
@@ -98,7 +98,7 @@ def setup(panel_id: str, uploads: Mapping[str, str] | None = None) -> Setup:
         "lam": figure.lam,
         "row_scaling": "unit",
     }
-    notes.append(f"Kept verdicts: {seeds} noise draws, each method's own, on {splits} 80/20 split{'' if splits == 1 else 's'}.")
+    notes.append(f"Kept verdicts: {seeds} noise draws, each method's own, on {counted(splits, '80/20 split')}.")
     return Setup(values, figure, splits, tuple(notes))
 
 

@@ -1,6 +1,7 @@
 """Units, conditions and formulas that several rows of the papers' tables have in common."""
 
 import math
+import operator
 from collections.abc import Callable
 
 from dpviz.papers.rates import Condition, Facts, Formula
@@ -21,11 +22,13 @@ def need(words: str, holds: Callable[[Facts], bool], reason: Callable[[Facts], s
     return Condition(words, lambda f: None if holds(f) else reason(f))
 
 
-def upper_limit(words: str, limit: Callable[[Facts], float], note: str) -> Condition:
-    """epsilon below a limit, or at it where the words say "≤" or "at most"."""
+def upper_limit(
+    words: str, limit: Callable[[Facts], float], note: str, within: Callable[[float, float], bool] = operator.lt
+) -> Condition:
+    """epsilon below a limit; with `operator.le` also at it."""
     return need(
         words,
-        lambda f: f.epsilon < limit(f) or (("≤" in words or "at most" in words) and f.epsilon == limit(f)),
+        lambda f: within(f.epsilon, limit(f)),
         lambda f: f"needs {words}, which is {limit(f):.3g} here, and ε = {f.epsilon:.3g}{note}",
     )
 
@@ -40,9 +43,14 @@ CLASSICAL = need(
     lambda f: f.epsilon < 1,
     lambda f: f"needs ε < 1, where the classical Gaussian noise is proved, and ε = {f.epsilon:.3g}",
 )
-SVRG_RANGE = upper_limit("ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)")
+SVRG_RANGE = upper_limit(
+    "ε ≤ c₁Tm/n²", lambda f: f.steps * f.inner / f.n**2, "; c₁ = 1 (Wang, Ye, Xu 2017, Theorem 4.1)", operator.le
+)
 BASSILY_RANGE = upper_limit(
-    "ε of order at most √ln(1/δ)", lambda f: math.sqrt(log_inverse_delta(f)), "; constant 1, recalled from Bassily et al. 2014"
+    "ε of order at most √ln(1/δ)",
+    lambda f: math.sqrt(log_inverse_delta(f)),
+    "; constant 1, recalled from Bassily et al. 2014",
+    operator.le,
 )
 LOCAL_RANGE = need(
     "ε ≤ 1", lambda f: f.epsilon <= 1, lambda f: f"needs ε ≤ 1, as this form of the rate does (recalled), and ε = {f.epsilon:.3g}"

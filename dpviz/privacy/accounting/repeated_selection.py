@@ -36,7 +36,7 @@ class NegativeBinomial:
     P[K = k] is proportional to (1 - gamma)^k prod_{l < k} (l + eta)/(l + 1); for eta = 0, to (1 - gamma)^k / k.
 
     Attributes:
-        eta: shape, above -1: at least -0.999. 1 is geometric, 0 logarithmic; a smaller shape costs less and varies more.
+        eta: shape, from -0.999 to 100. 1 is geometric, 0 logarithmic; a smaller shape costs less and varies more.
         gamma: in (0, 1); the smaller, the more runs.
     """
 
